@@ -1,0 +1,86 @@
+// The builder: ONNX model in, engine file out.
+//
+//   ingot::BuildOptions options;
+//   options.int8 = true;
+//   options.calibration = &samples;                    // or options.calibration_table
+//   auto result = ingot::build("net.onnx", options);
+//   if (!result.ok()) ...                              // lists every unsupported node at once
+//   ingot::write_file_atomically("net.engine", result->engine);
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingot/calibrator.h"
+#include "ingot/runtime.h"
+#include "ingot/status.h"
+#include "ingot/types.h"
+
+namespace ingot {
+
+// Dims of one dynamic input: min ≤ opt ≤ max. Tuned at opt, sized at max.
+struct ShapeProfile {
+  std::string input;
+  Shape min, opt, max;
+};
+// "x=1x3x48x32:1x3x48x320:8x3x48x960"; a single shape stands for all three.
+Expected<ShapeProfile> parse_profile(std::string_view text);
+
+struct Progress {
+  std::string_view stage;    // "tuning"
+  int64_t done = 0, total = 0;
+  double seconds_left = -1;  // −1: unknown
+};
+
+struct BuildOptions {
+  bool int8 = false;
+  bool fp16 = false;  // CPU: weights stored in half, computed in FP32
+  std::vector<ShapeProfile> profiles;
+
+  SampleSource* calibration = nullptr;  // needed for int8 unless the model brings Q/DQ or a table is given
+  std::optional<CalibrationTable> calibration_table;
+  CalibrationMethod method = CalibrationMethod::kPercentile;
+  double percentile = 99.999;
+  int64_t max_calibration_samples = 0;  // 0: all
+  std::vector<std::string> float_layers;  // names of layers or tensors kept in float
+
+  int threads = 1;
+  std::string cpu_level;                // as RuntimeOptions
+  std::string timing_cache;             // path, read and extended; empty: none
+  double time_budget_s = 0;             // for tuning; 0: as long as it takes
+  bool tune = true;                     // false: estimated costs, deterministic
+  bool reference_only = false;          // every layer by reference code, no fusion: the oracle
+  bool optimize = true;                 // false: no optional passes
+  bool verify = true;                   // replay against the reference before handing the engine out
+
+  std::vector<std::string> disabled_passes;
+  std::string dump_graphs_dir;
+
+  std::function<void(const Progress&)> progress;
+  const std::atomic<bool>* stop = nullptr;  // set to interrupt the build
+};
+
+struct BuildResult {
+  std::vector<std::byte> engine;  // the file's bytes
+  std::string report_json;
+  std::optional<CalibrationTable> calibration_table;  // made in this build
+  std::vector<std::string> warnings;
+};
+
+// Builds from an .onnx file; external data is read from its folder only.
+Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options);
+// Builds in memory and loads at once.
+Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options);
+// Runs the FP32 network over the samples and returns the ranges of its activations.
+Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options);
+
+// Writes beside the target and renames; on error nothing is left behind.
+Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
+
+}  // namespace ingot

@@ -1,0 +1,33 @@
+// What tactics and plugins share: a refusal with a reason, and the arguments of one kernel call.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ingot/types.h"
+
+namespace ingot {
+
+class ThreadPool;
+
+// Yes, or a reason for no (a string literal) that a user can act on.
+struct Support {
+  const char* refusal = nullptr;
+  explicit operator bool() const { return refusal == nullptr; }
+};
+
+using Blob = std::vector<std::byte>;  // packed weights, tables, cubin
+
+// Pointers are 64-byte aligned where the arena hands them out, but bound inputs and outputs need not be.
+// An absent optional input is a null pointer with a rank-0 shape.
+struct KernelArgs {
+  std::span<const void* const> inputs;
+  std::span<void* const> outputs;
+  std::span<const Shape> input_shapes;   // concrete shapes of this run, in the order of inputs
+  std::span<const Shape> output_shapes;
+  void* workspace = nullptr;             // workspace_bytes() at the profile's maximum
+  ThreadPool* pool = nullptr;            // never null
+};
+
+}  // namespace ingot

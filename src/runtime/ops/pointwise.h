@@ -1,0 +1,77 @@
+// Element-wise ops: functions of one value, of two with broadcasting, select, and casts.
+// Quantised (u8/s8 with QuantParams): Unary and Binary follow docs/numerics.md; a u8/s8 → u8/s8 Unary is a 256-entry table.
+#pragma once
+
+#include <string_view>
+
+#include "runtime/ops/fields.h"
+#include "runtime/ops/op_io.h"
+
+namespace ingot {
+
+enum class UnaryFunction : int64_t {
+  kIdentity,
+  // Activations, also fused behind Conv, MatMul, Binary. alpha, beta as in ONNX.
+  kRelu, kClip /* to [alpha, beta] */, kLeakyRelu /* alpha */, kSigmoid, kHardSigmoid /* clip(αx+β, 0, 1) */,
+  kHardSwish, kSilu, kTanh, kGelu /* exact, by erf */, kGeluTanh, kElu, kSelu, kCelu, kSoftplus, kSoftsign, kMish,
+  kThresholdedRelu, kQuickGelu,
+  // Other functions of one value.
+  kAbs, kNeg, kExp, kLog, kSqrt, kReciprocal, kErf, kFloor, kCeil, kRound, kSign, kSin, kCos, kTan, kAsin, kAcos, kAtan,
+  kSinh, kCosh, kAsinh, kAcosh, kAtanh, kNot, kIsNan, kIsInf, kBitwiseNot,
+  kCount
+};
+std::string_view to_string(UnaryFunction function);  // "relu", "hard_swish" …
+
+// What is applied to a result before it is stored.
+struct Activation {
+  UnaryFunction function = UnaryFunction::kIdentity;
+  double alpha = 0, beta = 0;
+  bool operator==(const Activation&) const = default;
+};
+// The definition of f(t) in float32: a fixed sequence of IEEE operations (runtime/ops/exact_math.h), the same in every kernel.
+float apply_activation(const Activation& activation, float x);
+// Whether the function is a clamp only (identity, relu, clip), so that it folds into the saturation of an integer result.
+bool is_clamp(UnaryFunction function);
+
+struct UnaryParams {
+  UnaryFunction function = UnaryFunction::kIdentity;
+  double alpha = 0, beta = 0;
+  INGOT_FIELDS(function, alpha, beta)
+};
+
+enum class BinaryFunction : int64_t {
+  kAdd, kSub, kMul, kDiv, kPow, kMin, kMax, kMod, kFmod, kPRelu,
+  kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual, kAnd, kOr, kXor, kBitwiseAnd, kBitwiseOr, kBitwiseXor,
+  kShiftLeft, kShiftRight,
+  kCount
+};
+std::string_view to_string(BinaryFunction function);
+bool is_comparison(BinaryFunction function);  // result is bool
+
+// y = act(a ∘ b), numpy broadcasting.
+struct BinaryParams {
+  BinaryFunction function = BinaryFunction::kAdd;
+  Activation activation;
+  INGOT_FIELDS(function, activation.function, activation.alpha, activation.beta)
+};
+
+struct WhereParams { INGOT_FIELDS() };  // condition (bool), x, y
+struct CastParams {
+  int64_t to = 0;  // DataType
+  bool saturate = true;
+  INGOT_FIELDS(to, saturate)
+};
+
+// Shape of a ∘ b by numpy's rule; false when they don't broadcast.
+bool broadcast_shapes(const Shape& a, const Shape& b, Shape& out);
+
+Status infer_types(const UnaryParams&, std::span<const OpInput>, std::span<OpOutput>);
+Status run_reference(const UnaryParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
+Status infer_types(const BinaryParams&, std::span<const OpInput>, std::span<OpOutput>);
+Status run_reference(const BinaryParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
+Status infer_types(const WhereParams&, std::span<const OpInput>, std::span<OpOutput>);
+Status run_reference(const WhereParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
+Status infer_types(const CastParams&, std::span<const OpInput>, std::span<OpOutput>);
+Status run_reference(const CastParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
+
+}  // namespace ingot

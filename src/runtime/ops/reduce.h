@@ -1,0 +1,31 @@
+// Reductions over some dims. Input x, axes (s64, optional; its value must be known); without axes all dims are reduced,
+// or none if noop_with_empty_axes. ArgReduce gives the s64 index of the extreme value along one axis.
+#pragma once
+
+#include <string_view>
+
+#include "runtime/ops/fields.h"
+#include "runtime/ops/op_io.h"
+
+namespace ingot {
+
+enum class ReduceFunction : int64_t { kSum, kMean, kMax, kMin, kProd, kL1, kL2, kLogSum, kLogSumExp, kSumSquare, kCount };
+std::string_view to_string(ReduceFunction function);
+
+struct ReduceParams {
+  ReduceFunction function = ReduceFunction::kSum;
+  bool keepdims = true, noop_with_empty_axes = false;
+  INGOT_FIELDS(function, keepdims, noop_with_empty_axes)
+};
+struct ArgReduceParams {
+  bool largest = true, keepdims = true, select_last_index = false;
+  int64_t axis = 0;
+  INGOT_FIELDS(largest, keepdims, select_last_index, axis)
+};
+
+Status infer_types(const ReduceParams&, std::span<const OpInput>, std::span<OpOutput>);
+Status run_reference(const ReduceParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
+Status infer_types(const ArgReduceParams&, std::span<const OpInput>, std::span<OpOutput>);
+Status run_reference(const ArgReduceParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
+
+}  // namespace ingot

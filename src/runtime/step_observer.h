@@ -1,0 +1,20 @@
+// Hook after each step of a run: the profiler, calibration and tensor dumps all use it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "runtime/ops/op_io.h"
+#include "runtime/plan.h"
+
+namespace ingot {
+
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  // `outputs` have the concrete shapes of this run and the layout of their slots; valid during the call only.
+  virtual void after_step(size_t step_index, const Step& step, std::span<const ConstTensorRef> outputs,
+                          double elapsed_us) = 0;
+};
+
+}  // namespace ingot
