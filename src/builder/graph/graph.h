@@ -1,0 +1,105 @@
+// Graph: the builder's one representation of a network, from import to planning. Ids are stable; only GraphEditor mutates.
+//
+// Dynamic dimensions are handled by probes: all types are inferred at a few concrete input shapes (the profile's min, opt,
+// max and a point between). What agrees at every probe is static, what differs is kDynamic. Values of shape arithmetic are
+// computed at every probe too; one that agrees everywhere is a constant.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingot/kernel.h"
+#include "ingot/types.h"
+#include "runtime/ops/op.h"
+
+namespace ingot {
+
+using ValueId = uint32_t;
+using NodeId = uint32_t;
+inline constexpr uint32_t kNone = ~uint32_t{0};  // no value (an optional input left out), no node
+
+// Order of the probes of a graph with dynamic inputs. A static graph has one probe, number 0.
+enum Probe : size_t { kProbeMin = 0, kProbeOpt = 1, kProbeMax = 2, kProbeBetween = 3 };
+
+struct Value {
+  std::string name;                       // the model's tensor name; unique in the graph
+  TensorType type;                        // merged over the probes; layout is kLinear until planning
+  NodeId producer = kNone;                // kNone: graph input or constant
+  uint32_t output_index = 0;              // which output of the producer
+  std::vector<NodeId> users;              // one entry for each use
+  std::shared_ptr<const Blob> constant;   // row-major bytes
+  std::vector<Shape> probe_shapes;        // concrete, one for each probe
+  std::vector<std::shared_ptr<const Blob>> probe_values;  // shape arithmetic: its value at each probe; empty if unknown
+  bool is_input = false, is_output = false;
+};
+
+struct Node {
+  std::string name;
+  OpParams params;
+  std::vector<ValueId> inputs;    // kNone for an optional input left out; trailing ones are trimmed
+  std::vector<ValueId> outputs;   // kNone for an optional output left out
+  std::vector<std::string> origins;  // names of the ONNX nodes that went into it
+  std::vector<std::string> notes;    // reasons for the build report: "kept in f32: …", "fused relu1"
+  bool alive = true;
+  OpKind kind() const { return kind_of(params); }
+};
+
+class Graph {
+ public:
+  size_t node_count() const { return nodes_.size(); }   // dead ones included: the bound of NodeId
+  size_t value_count() const { return values_.size(); }
+  const Node& node(NodeId id) const { return nodes_[id]; }
+  const Value& value(ValueId id) const { return values_[id]; }
+  std::span<const ValueId> inputs() const { return inputs_; }
+  std::span<const ValueId> outputs() const { return outputs_; }
+  size_t probe_count() const { return probe_count_; }
+  const std::string& model_hash() const { return model_hash_; }
+
+  // Live nodes, producers before users; ties by id.
+  std::vector<NodeId> topological_order() const;
+
+  bool is_constant(ValueId id) const { return id != kNone && values_[id].constant != nullptr; }
+  // The input value of a node, kNone beyond its end.
+  ValueId input(const Node& node, size_t i) const { return i < node.inputs.size() ? node.inputs[i] : kNone; }
+  const Node* producer(ValueId id) const {
+    return id == kNone || values_[id].producer == kNone ? nullptr : &nodes_[values_[id].producer];
+  }
+  // Used by exactly one input of one node, and not a graph output.
+  bool has_single_use(ValueId id) const { return values_[id].users.size() == 1 && !values_[id].is_output; }
+  // The shape at a probe; for a static graph every probe is the same.
+  const Shape& shape_at(ValueId id, Probe probe) const {
+    const auto& shapes = values_[id].probe_shapes;
+    return shapes[shapes.size() > probe ? probe : 0];
+  }
+  // Known at every probe but not constant: shape arithmetic that the runtime does when shapes are set.
+  bool is_shape_value(ValueId id) const {
+    return id != kNone && !values_[id].constant && !values_[id].probe_values.empty();
+  }
+  ValueId find_value(std::string_view name) const;  // linear; for tests and options
+
+ private:
+  friend class GraphEditor;
+  std::vector<Node> nodes_;
+  std::vector<Value> values_;
+  std::vector<ValueId> inputs_, outputs_;
+  size_t probe_count_ = 1;
+  std::string model_hash_;
+};
+
+// Elements of a constant as numbers; T must match the dtype.
+template <class T>
+std::span<const T> constant_span(const Graph& graph, ValueId id) {
+  const Blob& blob = *graph.value(id).constant;
+  return {reinterpret_cast<const T*>(blob.data()), blob.size() / sizeof(T)};
+}
+template <class T>
+Blob to_blob(std::span<const T> values) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  return Blob(bytes, bytes + values.size_bytes());
+}
+
+}  // namespace ingot

@@ -1,0 +1,73 @@
+// GraphEditor: the only way to change a Graph. Keeps producers, users and inferred types right.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "builder/graph/graph.h"
+#include "ingot/status.h"
+
+namespace ingot {
+
+class GraphEditor {
+ public:
+  explicit GraphEditor(Graph& graph) : graph_(graph) {}
+  Graph& graph() { return graph_; }
+
+  // Names are made unique by a suffix where needed.
+  // probe_shapes: one concrete shape for each probe; all inputs of a graph have the same number (1 or 4).
+  ValueId add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes);
+  ValueId add_constant(std::string name, TensorType type, Blob bytes);
+  ValueId add_constant(std::string name, DataType dtype, Shape shape, std::shared_ptr<const Blob> bytes);
+  template <class T>
+  ValueId add_constant_of(std::string name, DataType dtype, Shape shape, std::span<const T> values) {
+    return add_constant(std::move(name), TensorType{dtype, shape, Layout::kLinear, {}}, to_blob(values));
+  }
+  // Infers the types of the outputs at every probe, and their values where they are shape arithmetic. An empty output name
+  // leaves that output out. The error names the node and what its type rule said; the graph is unchanged then.
+  Expected<NodeId> add_node(std::string name, OpParams params, std::vector<ValueId> inputs,
+                            std::vector<std::string> output_names);
+  // add_node for one output; returns its value.
+  Expected<ValueId> add_op(std::string name, OpParams params, std::vector<ValueId> inputs, std::string output_name);
+
+  void mark_output(ValueId value);
+  void set_model_hash(std::string hash) { graph_.model_hash_ = std::move(hash); }
+
+  // Changes that keep the node's output types.
+  void set_input(NodeId node, size_t index, ValueId value);
+  void set_params(NodeId node, OpParams params);
+  void set_name(NodeId node, std::string name) { graph_.nodes_[node].name = std::move(name); }
+  void trim_inputs(NodeId node, size_t count);  // drops inputs from `count` on
+  // Replaces every use of `from` (also as a graph output, which keeps its name and order) by `to`.
+  void replace_uses(ValueId from, ValueId to);
+  // Lets `node` produce `value` as output `index` instead of what it produces now; the old producer loses it.
+  void take_output(NodeId node, size_t index, ValueId value);
+  // The node must have no used outputs.
+  void remove_node(NodeId node);
+  // Removes nodes whose outputs are neither used nor graph outputs, and drops constants nobody uses.
+  void remove_dead();
+
+  // The storage of a value: element type and quantisation are a pass's decision for quantised values.
+  void set_storage(ValueId value, DataType dtype, std::optional<QuantParams> quant);
+  void set_constant(ValueId value, TensorType type, Blob bytes);
+  void rename(ValueId value, std::string name);
+  // Turns a produced value into a constant; its producer loses it.
+  void make_constant(ValueId value, std::shared_ptr<const Blob> bytes);
+
+  void add_note(NodeId node, std::string note);
+  // `node` now stands for the work of `other` too: takes its origins and notes.
+  void absorb_origins(NodeId node, NodeId other);
+  void add_origin(NodeId node, std::string origin);
+
+ private:
+  std::string unique_name(std::string name);
+  void add_use(ValueId value, NodeId node);
+  void remove_use(ValueId value, NodeId node);
+  Graph& graph_;
+};
+
+// Infers and compares: every output type of the node as its type rule gives it now. Used by the verifier.
+Status infer_node(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
+                  std::span<OpOutput> outputs);
+
+}  // namespace ingot
