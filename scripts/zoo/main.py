@@ -1,7 +1,6 @@
 """The command line of scripts/models."""
 
 import argparse
-import shutil
 import sys
 import time
 
@@ -35,9 +34,7 @@ def main():
     if options.speed_only:
         wanted = [m for m in wanted if m.speed_only]
     for model in wanted:
-        if options.force:
-            shutil.rmtree(MODELS / model.name, ignore_errors=True)
-        if (MODELS / model.name / "recipe.json").exists():
+        if not options.force and (MODELS / model.name / "recipe.json").exists():
             print(f"{model.name}: there already")
             continue
         start = time.monotonic()

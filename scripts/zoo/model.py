@@ -1,7 +1,7 @@
 """What a model of the zoo is: how its ONNX bytes, its inputs and its labels come to be, and how answers are judged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass
@@ -28,7 +28,6 @@ class Model:
     package: str = ""                  # name==version, empty: nothing is downloaded
     speed_only: bool = False
     batched: str = ""                  # a second profile with several samples at once, for throughput
-    extra: dict = field(default_factory=dict)
 
 
 class ZooError(Exception):

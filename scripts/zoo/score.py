@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Judges outputs of a model: task accuracy against the labels, and cosine to onnxruntime's FP32 outputs.
 
   scripts/zoo/score.py MODEL OUTPUT_DIR [--json]
@@ -7,13 +8,15 @@ OUTPUT_DIR holds one NNNN.npz per file of the model's eval folder, with arrays b
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
-if __package__ in (None, ""):  # started as a file
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-    __package__ = "zoo"
-    import zoo  # noqa: F401
+if __name__ == "__main__":  # started as a file: find the package, and its Python environment
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    from zoo.paths import VENV
+    if Path(sys.prefix) != VENV and (VENV / "bin/python").exists():
+        os.execv(VENV / "bin/python", [str(VENV / "bin/python"), "-B", *sys.argv])
 
 import numpy as np
 

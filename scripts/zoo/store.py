@@ -111,4 +111,5 @@ def bring(model, say):
         inputs=describe([v for v in graph.graph.input if v.name not in initial]), outputs=describe(graph.graph.output),
         operators=operators(graph), onnxruntime=onnxruntime.__version__, **facts)
     (side / "recipe.json").write_text(json.dumps(recipe, indent=1, ensure_ascii=False) + "\n")
+    shutil.rmtree(MODELS / model.name, ignore_errors=True)
     side.rename(MODELS / model.name)

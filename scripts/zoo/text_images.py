@@ -70,7 +70,7 @@ def add_noise(rng, image, deviation):
 
 
 def text_line(rng, text):
-    """One line of text on plain paper with a little noise, blur and tilt, cut as a detector would cut it."""
+    """One line of text on plain paper with a little noise, blur and tilt, cut as a detector would cut it; some are small."""
     face = font(pick(rng, FONTS), int(rng.integers(14, 48)))
     left, top, right, bottom = face.getbbox(text)
     rim = max(2, (bottom - top) // int(rng.integers(4, 9)))
@@ -79,9 +79,12 @@ def text_line(rng, text):
     ImageDraw.Draw(image).text((rim - left, rim - top), text, font=face, fill=ink)
     if rng.random() < 0.5:
         image = image.rotate(rng.uniform(-1.5, 1.5), Image.BICUBIC, fillcolor=paper)
+    if rng.random() < 0.3:
+        height = int(rng.integers(11, 20))
+        image = image.resize((max(1, image.width * height // image.height), height), Image.BILINEAR)
     if rng.random() < 0.4:
-        image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 0.9)))
-    return add_noise(rng, image, rng.uniform(2, 20))
+        image = image.filter(ImageFilter.GaussianBlur(image.height / 48 * rng.uniform(0.5, 1.8)))
+    return add_noise(rng, image, rng.uniform(2, 24))
 
 
 def overlaps(box, boxes, gap):
@@ -130,32 +133,36 @@ def page(rng, width, height):
 
 
 def captcha(rng):
-    """A strip of tilted letters behind thin lines."""
-    image = Image.new("RGB", (260, 100), tuple(map(int, rng.integers(180, 256, 3))))
+    """A strip of tilted letters behind thin lines, and the boxes of the letters."""
+    image, boxes = Image.new("RGB", (260, 100), tuple(map(int, rng.integers(180, 256, 3)))), []
     for index in range(int(rng.integers(4, 7))):
         tile = Image.new("RGBA", (60, 60), (0, 0, 0, 0))
         ink = tuple(map(int, rng.integers(0, 150, 3)))
         letter = chr(pick(rng, list(range(48, 58)) + list(range(65, 91))))
         ImageDraw.Draw(tile).text((14, 4), letter, font=font(pick(rng, FONTS), int(rng.integers(32, 46))), fill=ink)
         tile = tile.rotate(rng.uniform(-30, 30), Image.BICUBIC)
-        image.paste(tile, (4 + 40 * index, int(rng.integers(5, 35))), tile)
+        x, y = 4 + 40 * index, int(rng.integers(5, 35))
+        image.paste(tile, (x, y), tile)
+        left, top, right, bottom = tile.getchannel("A").getbbox()
+        boxes.append([x + left, y + top, x + right, y + bottom])
     draw = ImageDraw.Draw(image)
     for _ in range(5):
         ends = [int(v) for v in rng.integers((0, 0, 0, 0), (260, 100, 260, 100))]
         draw.line(ends, fill=tuple(map(int, rng.integers(0, 200, 3))), width=1)
-    return add_noise(rng, image, 6)
+    return add_noise(rng, image, 6), boxes
 
 
 def scatter_characters(rng, photo):
-    """Large characters at free places of a photograph, as in click captchas."""
-    image, boxes = photo.copy(), []
+    """Large characters at free places of a photograph, as in click captchas, and their boxes."""
+    image, places, boxes = photo.copy(), [], []
     draw = ImageDraw.Draw(image)
     while len(boxes) < 5:
         x, y = int(rng.integers(5, image.width - 65)), int(rng.integers(5, image.height - 65))
-        if overlaps([x, y, x + 60, y + 60], boxes, 2):
+        if overlaps([x, y, x + 60, y + 60], places, 2):
             continue
-        boxes.append([x, y, x + 60, y + 60])
-        ink = tuple(map(int, rng.integers(0, 256, 3)))
-        draw.text((x + 8, y), chr(65 + int(rng.integers(26))), font=font(pick(rng, FONTS), 46), fill=ink,
-                  stroke_width=2, stroke_fill=tuple(255 - c for c in ink))
-    return image
+        places.append([x, y, x + 60, y + 60])
+        face, letter, ink = font(pick(rng, FONTS), 46), chr(65 + int(rng.integers(26))), rng.integers(0, 256, 3)
+        draw.text((x + 8, y), letter, font=face, fill=tuple(map(int, ink)), stroke_width=2,
+                  stroke_fill=tuple(map(int, 255 - ink)))
+        boxes.append([int(v) for v in draw.textbbox((x + 8, y), letter, font=face, stroke_width=2)])
+    return image, boxes
