@@ -26,7 +26,7 @@ struct RowEpilogue {
   Stored stored = Stored::kU8;
   Stored residual_stored = Stored::kNone;
   int32_t residual_zero = 0;
-  float residual_multiplier = 0;      // s_r / s_y, or s_r if `curved`
+  float residual_multiplier = 0;      // s_r / s_y, or s_r if `curved` or f32 output
   float low = 0, high = 0;            // limits of the result before the zero point is added; of the real value for f32
   int32_t zero = 0;
   bool curved = false;                // an activation that is no clamp: y = clamp(rne(f(t) / scale) + zero)

@@ -55,7 +55,7 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
       }
       if constexpr (kCurved) t = curve<Lanes>(t, e);
       if constexpr (kFloat) {
-        if constexpr (!kCurved) t = Lanes::min(Lanes::max(t, low), high);
+        if constexpr (!kCurved) t = Lanes::min(high, Lanes::max(low, t));
         store_some<Lanes>(out + c, t, channels - c);
       } else {
         if constexpr (kCurved) t = Lanes::zero_nans(Lanes::div(t, Lanes::set(e.scale)));
@@ -80,17 +80,17 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
   const auto go = [&]<class Residual, class Out>(Residual*, Out*) {
     finish_rows<Lanes, Residual, Out>(sums, rows, sum_stride, row, channel, channels, e);
   };
-  void* none = nullptr;
-  uint8_t* u8 = nullptr;
-  int8_t* s8 = nullptr;
-  float* f32 = nullptr;
-  if (e.stored == Stored::kF32) return e.residual_stored == Stored::kF32 ? go(f32, f32) : go(none, f32);
-  if (e.stored == Stored::kU8) {
-    if (e.residual_stored == Stored::kU8) return go(u8, u8);
-    return e.residual_stored == Stored::kS8 ? go(s8, u8) : go(none, u8);
-  }
-  if (e.residual_stored == Stored::kU8) return go(u8, s8);
-  return e.residual_stored == Stored::kS8 ? go(s8, s8) : go(none, s8);
+  const auto with_residual = [&](auto* out) {
+    switch (e.residual_stored) {
+      case Stored::kNone: return go(static_cast<void*>(nullptr), out);
+      case Stored::kU8: return go(static_cast<uint8_t*>(nullptr), out);
+      case Stored::kS8: return go(static_cast<int8_t*>(nullptr), out);
+      case Stored::kF32: return go(static_cast<float*>(nullptr), out);
+    }
+  };
+  if (e.stored == Stored::kU8) with_residual(static_cast<uint8_t*>(nullptr));
+  else if (e.stored == Stored::kS8) with_residual(static_cast<int8_t*>(nullptr));
+  else with_residual(static_cast<float*>(nullptr));
 }
 
 }  // namespace
