@@ -21,11 +21,12 @@ constexpr char kHex[] = "0123456789abcdef";
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-void append_quoted(std::string& out, std::string_view word) {
+// `blanks`: the text is the rest of its line, so it may hold spaces inside.
+void append_quoted(std::string& out, std::string_view word, bool blanks = false) {
   // Bytes from 0x80 up are parts of UTF-8 and stay readable.
-  bool plain = !word.empty();
+  bool plain = !word.empty() && word.front() != ' ' && word.back() != ' ';
   for (const char c : word)
-    plain = plain && static_cast<unsigned char>(c) > ' ' && c != '"' && c != '\\' && c != '#' && c != 0x7f;
+    plain = plain && (static_cast<unsigned char>(c) > ' ' || (blanks && c == ' ')) && c != '"' && c != '\\' && c != '#' && c != 0x7f;
   if (plain) {
     out += word;
     return;
@@ -200,9 +201,7 @@ std::string CalibrationTable::to_text() const {
   std::string text = std::string(kMagic) + ' ' + std::to_string(kVersion) + "\nmodel ";
   append_quoted(text, model_hash);
   text += "\nmethod ";
-  // One line, and no comment sign: the method is read back as the rest of its line.
-  for (const char c : method) text += static_cast<unsigned char>(c) < ' ' || c == '#' ? ' ' : c;
-  while (text.back() == ' ') text.pop_back();
+  append_quoted(text, method, true);
   text += "\nsamples " + std::to_string(samples) + "\n# tensor low high observed_min observed_max\n";
   for (const auto& [name, range] : ranges) {
     // A tensor called like a header field is quoted, which the parser takes for a name.
@@ -245,7 +244,11 @@ Expected<CalibrationTable> CalibrationTable::parse(std::string_view text) {
     if (*field) return line.error("field given twice", LineReader::show(word), "one line");
     *field = true;
     if (field == &method) {
-      table.method = line.remainder();
+      if (line.is_quoted()) {
+        INGOT_TRY(line.word(table.method));
+      } else {
+        table.method = line.remainder();
+      }
     } else if (field == &model) {
       INGOT_TRY(line.word(table.model_hash));
     } else {

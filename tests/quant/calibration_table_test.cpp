@@ -59,6 +59,7 @@ TEST(CalibrationTable, RoundTripsAnyNameAndNumber) {
     table.ranges[name] = {-std::abs(numbers[0]), std::abs(numbers[1]), numbers[2], numbers[3]};
   }
   table.model_hash = "with blank # and \"";
+  table.method = " odd\tmethod # 1";
   const auto back = CalibrationTable::parse(table.to_text());
   ASSERT_TRUE(back.ok()) << back.status().message();
   expect_same(table, *back);
