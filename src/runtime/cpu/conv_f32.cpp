@@ -150,7 +150,7 @@ class ConvTactic final : public Tactic {
   Support supports(const Problem& problem) const override {
     if (const char* refusal = refuse_f32_conv(problem, input_)) return {refusal};
     const Shape& w = problem.inputs[1].type.shape;
-    if (w[1] == 1 && params_of(problem).groups > 1) return {"depthwise: too few products for a matrix kernel"};
+    if (is_depthwise(w, params_of(problem))) return {"depthwise: too few products for a matrix kernel"};
     if (input_ == Layout::kLinear && (params_of(problem).groups != 1 || w[1] > 16)) return {"row-major input of many channels"};
     return {};
   }
