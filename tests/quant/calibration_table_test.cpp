@@ -129,4 +129,22 @@ TEST(CalibrationTable, HostileTextNeverCrashes) {
 }
 
 }  // namespace
+TEST(CalibrationTable, ChannelMeansSurviveTheText) {
+  CalibrationTable table;
+  CalibrationRange range{-1, 2, -1.5f, 2.5f};
+  range.clipped_mean = {0.25f, -0.1f};
+  range.quantized_mean = {0.26f, -0.09f};
+  table.ranges["x"] = range;
+  auto parsed = CalibrationTable::parse(table.to_text());
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->ranges.at("x").clipped_mean, range.clipped_mean);
+  EXPECT_EQ(parsed->ranges.at("x").quantized_mean, range.quantized_mean);
+}
+
+TEST(CalibrationTable, TooFewMeansNameTheLine) {
+  auto parsed = CalibrationTable::parse("ingot-calibration 1\nx 0 1 0 1 means 1000000000 0.5\n");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(parsed.status().message().find("line 2"), std::string_view::npos);
+}
+
 }  // namespace ingot
