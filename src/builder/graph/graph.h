@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ingot/kernel.h"
@@ -58,6 +59,7 @@ class Graph {
   std::span<const ValueId> outputs() const { return outputs_; }
   size_t probe_count() const { return probe_count_; }
   const std::string& model_hash() const { return model_hash_; }
+  void set_model_hash(std::string hash) { model_hash_ = std::move(hash); }
 
   // Live nodes, producers before users; ties by id.
   std::vector<NodeId> topological_order() const;
@@ -73,7 +75,7 @@ class Graph {
   // The shape at a probe; for a static graph every probe is the same.
   const Shape& shape_at(ValueId id, Probe probe) const {
     const auto& shapes = values_[id].probe_shapes;
-    return shapes[shapes.size() > probe ? probe : 0];
+    return shapes[shapes.size() > static_cast<size_t>(probe) ? static_cast<size_t>(probe) : 0];
   }
   // Known at every probe but not constant: shape arithmetic that the runtime does when shapes are set.
   bool is_shape_value(ValueId id) const {
@@ -88,6 +90,7 @@ class Graph {
   std::vector<ValueId> inputs_, outputs_;
   size_t probe_count_ = 1;
   std::string model_hash_;
+  std::unordered_map<std::string, uint32_t> names_;  // taken names → last suffix given
 };
 
 // Elements of a constant as numbers; T must match the dtype.

@@ -25,13 +25,18 @@ class GraphEditor {
   }
   // Infers the types of the outputs at every probe, and their values where they are shape arithmetic. An empty output name
   // leaves that output out. The error names the node and what its type rule said; the graph is unchanged then.
-  Expected<NodeId> add_node(std::string name, OpParams params, std::vector<ValueId> inputs,
-                            std::vector<std::string> output_names);
+  // The values come back in the order of the names (kNone for one left out); a value that turned out constant has no
+  // producer, and a node all of whose outputs are constant is dead already.
+  struct Added {
+    NodeId node;
+    std::vector<ValueId> outputs;
+  };
+  Expected<Added> add_node(std::string name, OpParams params, std::vector<ValueId> inputs,
+                           std::vector<std::string> output_names);
   // add_node for one output; returns its value.
   Expected<ValueId> add_op(std::string name, OpParams params, std::vector<ValueId> inputs, std::string output_name);
 
   void mark_output(ValueId value);
-  void set_model_hash(std::string hash) { graph_.model_hash_ = std::move(hash); }
 
   // Changes that keep the node's output types.
   void set_input(NodeId node, size_t index, ValueId value);

@@ -1,0 +1,36 @@
+// Graph: order and lookup.
+#include "builder/graph/graph.h"
+
+#include <queue>
+
+namespace ingot {
+
+std::vector<NodeId> Graph::topological_order() const {
+  std::vector<uint32_t> waiting(nodes_.size(), 0);
+  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
+  for (NodeId id = 0; id < nodes_.size(); ++id) {
+    if (!nodes_[id].alive) continue;
+    for (ValueId input : nodes_[id].inputs)
+      if (input != kNone && values_[input].producer != kNone) ++waiting[id];
+    if (waiting[id] == 0) ready.push(id);
+  }
+  std::vector<NodeId> order;
+  while (!ready.empty()) {
+    const NodeId id = ready.top();
+    ready.pop();
+    order.push_back(id);
+    for (ValueId output : nodes_[id].outputs)
+      if (output != kNone)
+        for (NodeId user : values_[output].users)
+          if (--waiting[user] == 0) ready.push(user);
+  }
+  return order;
+}
+
+ValueId Graph::find_value(std::string_view name) const {
+  for (ValueId id = 0; id < values_.size(); ++id)
+    if (values_[id].name == name) return id;
+  return kNone;
+}
+
+}  // namespace ingot
