@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "builder/onnx/external_data.h"
+#include "builder/onnx/onnx_proto.h"
 #include "builder/onnx/text.h"
 
 namespace ingot {
@@ -137,7 +138,7 @@ std::span<const int64_t> span_of(const google::protobuf::RepeatedField<int64_t>&
 
 }  // namespace
 
-Expected<DataType> data_type_from_onnx(int32_t onnx_type) {
+Expected<DataType> data_type_from_onnx(int64_t onnx_type) {
   for (const TypeRow& row : kTypes) {
     if (row.onnx != onnx_type) continue;
     if (row.type) return *row.type;
@@ -248,6 +249,10 @@ onnx::TensorProto write_tensor(std::string name, const TensorType& type, std::sp
     raw.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   return proto;
+}
+
+std::string serialize_tensor(std::string name, const TensorType& type, std::span<const std::byte> bytes) {
+  return write_tensor(std::move(name), type, bytes).SerializeAsString();
 }
 
 Expected<TensorContent> parse_tensor(std::span<const std::byte> bytes, std::string_view where) {

@@ -2,13 +2,18 @@
 // raw_data, the typed fields, external files, sparse tensors; 4-bit types are unpacked to one byte each.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "builder/onnx/onnx_proto.h"
 #include "ingot/kernel.h"
 #include "ingot/status.h"
 #include "ingot/types.h"
+
+namespace onnx {
+class TensorProto;
+class SparseTensorProto;
+}  // namespace onnx
 
 namespace ingot {
 
@@ -24,7 +29,7 @@ struct TensorSource {
 };
 
 // The element type for ONNX's number; an error says which type it is that Ingot does not have.
-Expected<DataType> data_type_from_onnx(int32_t onnx_type);
+Expected<DataType> data_type_from_onnx(int64_t onnx_type);
 int32_t data_type_to_onnx(DataType type);
 
 // `where` begins the message of an error: "initializer 'w'".
@@ -34,7 +39,8 @@ Expected<TensorContent> read_sparse_tensor(const onnx::SparseTensorProto& proto,
 // As raw_data; 4-bit types are packed again.
 onnx::TensorProto write_tensor(std::string name, const TensorType& type, std::span<const std::byte> bytes);
 
-// The bytes of a serialised TensorProto, as in the .pb files of ONNX's tests.
+// Serialised TensorProtos, as in the .pb files of ONNX's tests; for callers that don't see protobuf.
+std::string serialize_tensor(std::string name, const TensorType& type, std::span<const std::byte> bytes);
 Expected<TensorContent> parse_tensor(std::span<const std::byte> bytes, std::string_view where);
 
 }  // namespace ingot

@@ -41,9 +41,9 @@ bool is_valid_utf8(std::string_view text) {
   return true;
 }
 
-std::string quoted(std::string_view name) {
+std::string printable(std::string_view name) {
   constexpr char kHex[] = "0123456789abcdef";
-  std::string out = "'";
+  std::string out;
   for (size_t i = 0; i < name.size();) {
     if (out.size() > kLongestShown) {
       out += "…";
@@ -61,7 +61,9 @@ std::string quoted(std::string_view name) {
       i += length;
     }
   }
-  return out + "'";
+  return out;
 }
+
+std::string quoted(std::string_view name) { return "'" + printable(name) + "'"; }
 
 }  // namespace ingot

@@ -7,6 +7,7 @@
 namespace ingot {
 
 bool is_valid_utf8(std::string_view text);
+std::string printable(std::string_view name);  // conv1
 std::string quoted(std::string_view name);  // 'conv1'
 
 }  // namespace ingot
