@@ -1,0 +1,19 @@
+// The last stage: a graph with chosen tactics becomes a Plan — steps in order, reformats between them, constants packed,
+// memory placed.
+#pragma once
+
+#include "builder/graph/graph.h"
+#include "builder/tune/select_tactics.h"
+#include "runtime/engine.h"
+
+namespace ingot {
+
+struct EmittedPlan {
+  OwnedPlan owned;
+  std::vector<NodeId> step_nodes;   // the node of each step; kNone for reformats and copies
+  uint64_t peak_live_bytes = 0;
+};
+
+Expected<EmittedPlan> emit_plan(const Graph& graph, const Selection& selection, const DeviceInfo& device);
+
+}  // namespace ingot

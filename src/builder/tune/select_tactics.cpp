@@ -1,0 +1,216 @@
+// Local search: from two starting assignments, each node in turn takes the candidate that is cheapest given its neighbours,
+// reformats counted, until nothing changes. Ties go to the earlier candidate, so the result is the same every time.
+#include "builder/tune/select_tactics.h"
+
+#include <algorithm>
+
+#include "runtime/tactic_registry.h"
+
+namespace ingot {
+namespace {
+
+constexpr int kMaxSweeps = 12;
+
+class Selector {
+ public:
+  Selector(const Graph& graph, CostModel& costs, const DeviceInfo& device, const BuildOptions& options)
+      : graph_(graph), costs_(costs), device_(device), options_(options), order_(graph.topological_order()) {
+    std::erase_if(order_, [&](NodeId id) { return is_shape_node(graph_, graph_.node(id)); });
+  }
+
+  Expected<Selection> run() {
+    INGOT_TRY(time_candidates());
+    best_total_ = 1e300;
+    for (const bool prefer_channels_last : {true, false}) {
+      start(prefer_channels_last);
+      for (int sweep = 0; sweep < kMaxSweeps && improve(); ++sweep) {}
+      if (const double total = total_cost(); total < best_total_) {
+        best_total_ = total;
+        best_ = pick_;
+      }
+    }
+    pick_ = best_;
+    return collect();
+  }
+
+ private:
+  Status time_candidates() {
+    int64_t done = 0;
+    for (NodeId id : order_) {
+      if (options_.stop && *options_.stop) return Status(StatusCode::kInterrupted, "build: interrupted while tuning");
+      const Node& node = graph_.node(id);
+      NodeCandidates found = enumerate_candidates(graph_, node, device_, options_.reference_only);
+      if (found.options.empty())
+        return Status(StatusCode::kInternal, "node '" + node.name + "': no tactic, not even reference code");
+      // With one option there is nothing to choose; its time still belongs in the report, except where it is the oracle.
+      for (Candidate& option : found.options) {
+        const OwnedProblem problem = make_problem(graph_, node, option.inputs, option.outputs);
+        auto cost = options_.reference_only ? Expected<double>(1.0) : costs_.microseconds(problem, *option.tactic);
+        if (!cost.ok())
+          return std::move(cost.take_status()).with_context("tuning node '" + node.name + "', tactic " +
+                                                            std::string(option.tactic->info().name));
+        option.microseconds = *cost;
+      }
+      // A tactic much slower than another in the same layouts never wins; dropping it keeps the search small.
+      choices_[id] = {found.options.front(), std::move(found.options), std::move(found.refusals)};
+      ++done;
+      if (options_.progress) options_.progress({"tuning", done, static_cast<int64_t>(order_.size()), -1});
+    }
+    return {};
+  }
+
+  void start(bool prefer_channels_last) {
+    for (NodeId id : order_) {
+      const auto& options = choices_[id].options;
+      size_t best = 0;
+      const auto rank = [&](const Candidate& option) {
+        const bool channels_last = option.inputs == Layout::kChannelsLast && option.outputs == Layout::kChannelsLast;
+        return option.microseconds * (channels_last == prefer_channels_last ? 1.0 : 4.0);
+      };
+      for (size_t i = 1; i < options.size(); ++i)
+        if (rank(options[i]) < rank(options[best])) best = i;
+      pick_[id] = best;
+    }
+  }
+
+  // The layout in which a value is made: by its producer, or as the model's input.
+  Layout made_layout(ValueId value) const {
+    const NodeId producer = graph_.value(value).producer;
+    const auto picked = producer == kNone ? pick_.end() : pick_.find(producer);
+    if (picked == pick_.end()) return Layout::kLinear;
+    return layout_of(graph_, value, choices_.at(producer).options[picked->second].outputs);
+  }
+
+  double reformat_cost(ValueId value, Layout from, Layout to) {
+    if (from == to) return 0;
+    const auto key = std::make_pair(value, to);
+    if (const auto known = reformats_.find(key); known != reformats_.end()) return known->second.microseconds;
+    ReformatChoice choice;
+    const OwnedProblem problem = make_reformat(graph_, value, from, to);
+    choice.microseconds = 1e12;
+    for (const Tactic* tactic : TacticRegistry::builtin().for_op(OpKind::kIdentity)) {
+      if (options_.reference_only && !tactic->info().name.ends_with(".reference")) continue;
+      if (!tactic->supports(problem.view(device_))) continue;
+      auto cost = costs_.microseconds(problem, *tactic);
+      if (cost.ok() && *cost < choice.microseconds) choice = {tactic, *cost};
+    }
+    return reformats_.emplace(key, choice).first->second.microseconds;
+  }
+
+  // Layouts other than its own in which a value is read, given the present picks.
+  double readers_cost(ValueId value, Layout made) {
+    bool needed[2] = {false, false};
+    for (NodeId user : graph_.value(value).users) {
+      const auto picked = pick_.find(user);
+      if (picked == pick_.end()) continue;  // shape arithmetic reads shapes only
+      needed[static_cast<int>(layout_of(graph_, value, choices_.at(user).options[picked->second].inputs))] = true;
+    }
+    if (graph_.value(value).is_output) needed[static_cast<int>(Layout::kLinear)] = true;
+    double cost = 0;
+    for (Layout layout : {Layout::kLinear, Layout::kChannelsLast})
+      if (needed[static_cast<int>(layout)]) cost += reformat_cost(value, made, layout);
+    return cost;
+  }
+
+  double local_cost(NodeId id) {
+    const Node& node = graph_.node(id);
+    double cost = choices_.at(id).options[pick_.at(id)].microseconds;
+    std::vector<ValueId> seen;
+    for (ValueId input : node.inputs) {
+      if (input == kNone || graph_.is_constant(input) || std::find(seen.begin(), seen.end(), input) != seen.end()) continue;
+      seen.push_back(input);
+      cost += readers_cost(input, made_layout(input));
+    }
+    for (ValueId output : node.outputs)
+      if (output != kNone) cost += readers_cost(output, made_layout(output));
+    return cost;
+  }
+
+  bool improve() {
+    bool changed = false;
+    for (NodeId id : order_) {
+      const size_t before = pick_[id];
+      size_t best = before;
+      double best_cost = local_cost(id);
+      for (size_t i = 0; i < choices_.at(id).options.size(); ++i) {
+        if (i == before) continue;
+        pick_[id] = i;
+        const double cost = local_cost(id);
+        if (cost < best_cost - 1e-9 || (cost == best_cost && i < best)) {
+          best_cost = cost;
+          best = i;
+        }
+      }
+      pick_[id] = best;
+      changed |= best != before;
+    }
+    return changed;
+  }
+
+  double total_cost() {
+    double total = 0;
+    for (NodeId id : order_) {
+      total += choices_.at(id).options[pick_.at(id)].microseconds;
+      for (ValueId output : graph_.node(id).outputs)
+        if (output != kNone) total += readers_cost(output, made_layout(output));
+    }
+    for (ValueId input : graph_.inputs()) total += readers_cost(input, Layout::kLinear);
+    return total;
+  }
+
+  Expected<Selection> collect() {
+    Selection selection;
+    selection.total_microseconds = total_cost();
+    for (NodeId id : order_) {
+      NodeChoice choice = choices_.at(id);
+      choice.chosen = choice.options[pick_.at(id)];
+      for (ValueId input : graph_.node(id).inputs) {
+        if (input == kNone || graph_.is_constant(input)) continue;
+        note_reformat(selection, input, made_layout(input), layout_of(graph_, input, choice.chosen.inputs));
+      }
+      for (ValueId output : graph_.node(id).outputs)
+        if (output != kNone && graph_.value(output).is_output)
+          note_reformat(selection, output, made_layout(output), Layout::kLinear);
+      selection.nodes.emplace(id, std::move(choice));
+    }
+    for (const auto& [key, reformat] : selection.reformats)
+      if (!reformat.tactic)
+        return Status(StatusCode::kInternal, "value '" + graph_.value(key.first).name + "': no tactic changes its layout");
+    return selection;
+  }
+
+  void note_reformat(Selection& selection, ValueId value, Layout from, Layout to) {
+    if (from == to) return;
+    reformat_cost(value, from, to);
+    selection.reformats[{value, to}] = reformats_.at({value, to});
+  }
+
+  const Graph& graph_;
+  CostModel& costs_;
+  const DeviceInfo& device_;
+  const BuildOptions& options_;
+  std::vector<NodeId> order_;
+  std::map<NodeId, NodeChoice> choices_;
+  std::map<NodeId, size_t> pick_, best_;
+  std::map<std::pair<ValueId, Layout>, ReformatChoice> reformats_;
+  double best_total_ = 0;
+};
+
+}  // namespace
+
+bool is_shape_node(const Graph& graph, const Node& node) {
+  bool any = false;
+  for (ValueId output : node.outputs) {
+    if (output == kNone) continue;
+    if (!graph.is_shape_value(output)) return false;
+    any = true;
+  }
+  return any;
+}
+
+Expected<Selection> select_tactics(const Graph& graph, CostModel& costs, const DeviceInfo& device,
+                                   const BuildOptions& options) {
+  return Selector(graph, costs, device, options).run();
+}
+
+}  // namespace ingot

@@ -1,0 +1,30 @@
+// (device, problem, tactic) → microseconds. A text file, one timing a line, sorted: it can be merged, edited and carried to
+// another machine.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ingot/status.h"
+
+namespace ingot {
+
+class TimingCache {
+ public:
+  std::optional<double> find(std::string_view device, std::string_view problem, std::string_view tactic) const;
+  void store(std::string_view device, std::string_view problem, std::string_view tactic, double microseconds);
+  size_t size() const { return entries_.size(); }
+  bool changed() const { return changed_; }
+
+  std::string to_text() const;
+  // The error names the line.
+  static Expected<TimingCache> parse(std::string_view text);
+
+ private:
+  std::map<std::string, double, std::less<>> entries_;  // "device\tproblem\ttactic"
+  bool changed_ = false;
+};
+
+}  // namespace ingot

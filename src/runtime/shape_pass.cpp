@@ -1,0 +1,118 @@
+// The same pass checks a plan at the corners of its profile and serves set_shape(), so the two cannot disagree.
+#include "runtime/shape_pass.h"
+
+#include <algorithm>
+#include <string>
+
+namespace ingot {
+namespace {
+
+// Whether a step may store its result in another type than its rule says: quantised arithmetic may, moving bytes may not.
+bool dtype_is_free(OpKind op) {
+  switch (op) {
+    case OpKind::kConv: case OpKind::kConvTranspose: case OpKind::kMatMul: case OpKind::kPool: case OpKind::kSoftmax:
+    case OpKind::kUnary: case OpKind::kBinary: case OpKind::kReduce: case OpKind::kResize: case OpKind::kAttention:
+    case OpKind::kBatchNorm: case OpKind::kLayerNorm: case OpKind::kInstanceNorm: case OpKind::kQuantizeLinear:
+    case OpKind::kDequantizeLinear: return true;
+    default: return false;
+  }
+}
+
+std::string where(const Step& step) { return "step '" + step.name + "' (" + std::string(to_string(kind_of(step.params))) + ")"; }
+
+}  // namespace
+
+bool is_shape_arithmetic(OpKind op) {
+  switch (op) {
+    case OpKind::kUnary: case OpKind::kBinary: case OpKind::kWhere: case OpKind::kCast: case OpKind::kReduce:
+    case OpKind::kArgReduce: case OpKind::kIdentity: case OpKind::kReshape: case OpKind::kFlatten: case OpKind::kSqueeze:
+    case OpKind::kUnsqueeze: case OpKind::kTranspose: case OpKind::kConcat: case OpKind::kSplit: case OpKind::kSlice:
+    case OpKind::kPad: case OpKind::kExpand: case OpKind::kTile: case OpKind::kGather: case OpKind::kGatherElements:
+    case OpKind::kShape: case OpKind::kConstantOfShape: case OpKind::kRange: return true;
+    default: return false;
+  }
+}
+
+ShapePass::ShapePass(const Plan& plan, const std::function<void*(uint32_t slot)>& memory)
+    : plan_(plan), values_(plan.slots.size()), memory_(plan.slots.size()) {
+  types_.reserve(plan.slots.size());
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    types_.push_back(slot.type);
+    if (slot.home == Slot::Home::kConstant && slot.offset < plan.blobs.size() && !plan.blobs[slot.offset].empty())
+      values_[i] = plan.blobs[slot.offset].data();
+  }
+  size_t most_inputs = 0, most_outputs = 0;
+  for (const Step& step : plan.steps) {
+    most_inputs = std::max(most_inputs, step.inputs.size());
+    most_outputs = std::max(most_outputs, step.outputs.size());
+    if (!step.shape_step) continue;
+    for (uint32_t slot : step.outputs) values_[slot] = memory_[slot] = memory(slot);
+  }
+  inputs_.resize(most_inputs);
+  outputs_.resize(most_outputs);
+  input_refs_.resize(most_inputs);
+  output_refs_.resize(most_outputs);
+}
+
+Status ShapePass::run() {
+  for (const Step& step : plan_.steps) {
+    Status status = run_step(step);
+    if (!status.ok()) return std::move(status).with_context(where(step));
+  }
+  return {};
+}
+
+Status ShapePass::run_step(const Step& step) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const uint32_t slot = step.inputs[i];
+    inputs_[i] = slot == kNoIndex ? OpInput{} : OpInput{types_[slot].dtype, types_[slot].shape, values_[slot], true};
+  }
+  for (size_t i = 0; i < step.outputs.size(); ++i) outputs_[i] = OpOutput{};
+  INGOT_TRY(infer_types(step.params, std::span(inputs_).first(step.inputs.size()), std::span(outputs_).first(step.outputs.size())));
+  for (size_t i = 0; i < step.outputs.size(); ++i) INGOT_TRY(check_output(step, i));
+  return step.shape_step ? compute(step) : Status();
+}
+
+Status ShapePass::check_output(const Step& step, size_t index) {
+  const uint32_t id = step.outputs[index];
+  const Slot& slot = plan_.slots[id];
+  const OpOutput& got = outputs_[index];
+  bool fits = got.shape.rank == slot.max_shape.rank;
+  for (int i = 0; fits && i < got.shape.rank; ++i)
+    fits = got.shape[i] >= 0 && got.shape[i] <= slot.max_shape[i] &&
+           (slot.type.shape[i] == Shape::kDynamic || slot.type.shape[i] == got.shape[i]);
+  if (!fits)
+    return Status(StatusCode::kInvalidArgument, "output '" + slot.name + "': shape: got " + to_string(got.shape) + ", need " +
+                                                    to_string(slot.type.shape) + " within " + to_string(slot.max_shape));
+  if (got.dtype != slot.type.dtype) {
+    bool quantised = slot.type.quant.has_value();
+    for (uint32_t input : step.inputs) quantised = quantised || (input != kNoIndex && types_[input].quant);
+    if (!quantised || !dtype_is_free(kind_of(step.params)))
+      return Status(StatusCode::kInvalidEngine, "output '" + slot.name + "': element type: got " +
+                                                    std::string(to_string(slot.type.dtype)) + ", need " +
+                                                    std::string(to_string(got.dtype)));
+  }
+  types_[id].shape = got.shape;
+  return {};
+}
+
+Status ShapePass::compute(const Step& step) {
+  const bool reads_shape_only = kind_of(step.params) == OpKind::kShape;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const uint32_t slot = step.inputs[i];
+    if (slot == kNoIndex) {
+      input_refs_[i] = {};
+      continue;
+    }
+    if (!values_[slot] && !reads_shape_only && types_[slot].shape.elements() != 0)
+      return Status(StatusCode::kUnsupported, "shape arithmetic reads '" + plan_.slots[slot].name +
+                                                  "', which is known only at run time; shapes that depend on data are not supported");
+    input_refs_[i] = {&types_[slot], values_[slot]};
+  }
+  for (size_t i = 0; i < step.outputs.size(); ++i) output_refs_[i] = {&types_[step.outputs[i]], memory_[step.outputs[i]]};
+  return run_reference(step.params, std::span(input_refs_).first(step.inputs.size()),
+                       std::span(output_refs_).first(step.outputs.size()));
+}
+
+}  // namespace ingot
