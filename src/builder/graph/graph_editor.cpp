@@ -309,7 +309,8 @@ void GraphEditor::add_note(NodeId node, std::string note) { graph_.nodes_[node].
 void GraphEditor::absorb_origins(NodeId node, NodeId other) {
   Node& to = graph_.nodes_[node];
   const Node& from = graph_.nodes_[other];
-  to.origins.insert(to.origins.end(), from.origins.begin(), from.origins.end());
+  for (const std::string& origin : from.origins)
+    if (std::find(to.origins.begin(), to.origins.end(), origin) == to.origins.end()) to.origins.push_back(origin);
   to.notes.insert(to.notes.end(), from.notes.begin(), from.notes.end());
 }
 
