@@ -26,6 +26,12 @@ Status fuse_scale_into_matmul(Graph&, const BuildOptions&);
 Status fuse_residual_add(Graph&, const BuildOptions&);
 Status fuse_activation(Graph&, const BuildOptions&);
 
+// Quantisation, from the calibration table in the options or from the model's own Q/DQ.
+Status absorb_quantization_parameters(Graph&, const BuildOptions&);
+Status insert_qdq(Graph&, const BuildOptions&);
+Status propagate_qdq(Graph&, const BuildOptions&);
+Status fuse_qdq(Graph&, const BuildOptions&);
+
 #define INGOT_PASS(name) Pass{#name, name}
 
 // Composites come before common subexpressions are looked for a second time: what they leave behind may be shared.
@@ -46,6 +52,15 @@ inline constexpr Pass kCanonicalisePasses[] = {
 inline constexpr Pass kFusePasses[] = {
     INGOT_PASS(fuse_residual_add),
     INGOT_PASS(fuse_activation),
+    INGOT_PASS(eliminate_dead_nodes),
+};
+// A calibrated model and a trained one are the same thing after insert_qdq.
+inline constexpr Pass kQuantisePasses[] = {
+    INGOT_PASS(absorb_quantization_parameters),
+    INGOT_PASS(insert_qdq),
+    INGOT_PASS(propagate_qdq),
+    INGOT_PASS(fuse_qdq),
+    INGOT_PASS(eliminate_common_subexpressions),
     INGOT_PASS(eliminate_dead_nodes),
 };
 
