@@ -1,7 +1,5 @@
-// All passes, one file each, and the order of those that need no quantisation.
+// All passes, one file each; pipeline.cpp says in which order they run.
 #pragma once
-
-#include <string_view>
 
 #include "builder/graph/graph.h"
 #include "ingot/builder.h"
@@ -9,44 +7,23 @@
 
 namespace ingot {
 
-struct Pass {
-  std::string_view name;
-  Status (*run)(Graph&, const BuildOptions&);
-};
-
 Status fold_constants(Graph&, const BuildOptions&);
 Status eliminate_identities(Graph&, const BuildOptions&);
 Status eliminate_common_subexpressions(Graph&, const BuildOptions&);
 Status eliminate_dead_nodes(Graph&, const BuildOptions&);
 Status raise_composites(Graph&, const BuildOptions&);
-Status fuse_pad(Graph&, const BuildOptions&);
 Status fuse_conv_batchnorm(Graph&, const BuildOptions&);
-Status fuse_bias(Graph&, const BuildOptions&);
+
+Status fuse_pad(Graph&, const BuildOptions&);
 Status fuse_scale_into_matmul(Graph&, const BuildOptions&);
+Status fuse_bias(Graph&, const BuildOptions&);
 Status fuse_residual_add(Graph&, const BuildOptions&);
 Status fuse_activation(Graph&, const BuildOptions&);
+Status fuse_attention(Graph&, const BuildOptions&);
 
-#define INGOT_PASS(name) Pass{#name, name}
-
-// Composites come before common subexpressions are looked for a second time: what they leave behind may be shared.
-inline constexpr Pass kCanonicalisePasses[] = {
-    INGOT_PASS(fold_constants),
-    INGOT_PASS(eliminate_identities),
-    INGOT_PASS(eliminate_common_subexpressions),
-    INGOT_PASS(raise_composites),
-    INGOT_PASS(fuse_pad),
-    INGOT_PASS(fuse_conv_batchnorm),
-    INGOT_PASS(fuse_bias),
-    INGOT_PASS(fuse_scale_into_matmul),
-    INGOT_PASS(eliminate_identities),
-    INGOT_PASS(eliminate_common_subexpressions),
-    INGOT_PASS(eliminate_dead_nodes),
-};
-// Residuals before activations: the activation stands behind the sum.
-inline constexpr Pass kFusePasses[] = {
-    INGOT_PASS(fuse_residual_add),
-    INGOT_PASS(fuse_activation),
-    INGOT_PASS(eliminate_dead_nodes),
-};
+Status absorb_quantization_parameters(Graph&, const BuildOptions&);
+Status insert_qdq(Graph&, const BuildOptions&);
+Status propagate_qdq(Graph&, const BuildOptions&);
+Status fuse_qdq(Graph&, const BuildOptions&);
 
 }  // namespace ingot
