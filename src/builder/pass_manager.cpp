@@ -1,80 +1,57 @@
-// The wrapper; passes themselves know nothing of options that concern all of them.
+// The wrapper around every pass.
 #include "builder/pass_manager.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <set>
+#include <filesystem>
+#include <fstream>
 
 #include "builder/graph/graph_text.h"
 #include "builder/graph/graph_verifier.h"
-#include "builder/pipeline.h"
 
 namespace ingot {
 namespace {
 
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-Status check_names(std::span<const Pass> passes, const BuildOptions& options) {
-  std::set<std::string_view> known;
-  for (const auto& list : {passes, canonicalise_passes(), fuse_passes(), quantise_passes()})
-    for (const Pass& pass : list) known.insert(pass.name);
-  for (const std::string& name : options.disabled_passes) {
-    if (known.count(name)) continue;
-    std::string names;
-    for (std::string_view pass : known) names += (names.empty() ? "" : ", ") + std::string(pass);
-    return Status(StatusCode::kInvalidArgument, "disabled passes: no pass of this name: got '" + name + "', need one of " + names);
-  }
-  return Status();
-}
-
-// So that the dumps of a whole build sort in the order they were made.
-size_t first_number(std::span<const Pass> passes) {
-  size_t number = 0;
-  for (const auto& list : {canonicalise_passes(), fuse_passes(), quantise_passes()}) {
-    if (list.data() == passes.data()) return number;
-    number += list.size();
-  }
-  return 0;
-}
-
-size_t live_nodes(const Graph& graph) {
-  size_t count = 0;
-  for (NodeId id = 0; id < graph.node_count(); ++id) count += graph.node(id).alive;
-  return count;
-}
-
-Status dump(const Graph& graph, const std::string& directory, size_t number, std::string_view pass) {
+// Dumps of one build are numbered in the order of the passes, over all lists.
+Status dump(const Graph& graph, std::string_view pass, const std::string& dir) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  int number = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) number += entry.path().extension() == ".graph";
   char prefix[16];
-  std::snprintf(prefix, sizeof prefix, "/%02zu_", number);
-  const std::string path = directory + prefix + std::string(pass) + ".graph", text = to_text(graph);
-  return write_file_atomically(path, std::as_bytes(std::span(text)));
+  std::snprintf(prefix, sizeof prefix, "%02d_", number);
+  const std::string path = dir + '/' + prefix + std::string(pass) + ".graph";
+  std::ofstream file(path);
+  file << to_text(graph);
+  file.close();
+  if (!file) return Status(StatusCode::kDeviceError, "'" + path + "': cannot be written");
+  return {};
 }
 
 }  // namespace
 
-Status run_passes(Graph& graph, std::span<const Pass> passes, const BuildOptions& options, std::vector<PassRecord>* records) {
-  INGOT_TRY(check_names(passes, options));
-  size_t number = first_number(passes);
-  for (const Pass& pass : passes) {
-    if (options.stop && options.stop->load(std::memory_order_relaxed))
-      return Status(StatusCode::kInterrupted, "build: interrupted before pass '" + std::string(pass.name) + "'");
-    PassRecord record{pass.name, contains(options.disabled_passes, pass.name), 0, live_nodes(graph), 0};
-    const std::string where = "pass '" + std::string(pass.name) + "'";
-    if (!record.skipped) {
-      const auto begin = std::chrono::steady_clock::now();
-      if (Status status = pass.run(graph, options); !status.ok()) return std::move(status).with_context(where);
-      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      if (Status status = verify_graph(graph); !status.ok()) return std::move(status).with_context("after " + where);
-      if (!options.dump_graphs_dir.empty()) INGOT_TRY(dump(graph, options.dump_graphs_dir, number, pass.name));
-    }
-    record.nodes_after = live_nodes(graph);
-    if (records) records->push_back(record);
-    ++number;
+Status check_pass_names(std::span<const std::string> names) {
+  std::vector<std::string_view> known;
+  for (std::span<const Pass> list : {std::span<const Pass>(kCanonicalisePasses), std::span<const Pass>(kFusePasses), std::span<const Pass>(kQuantisePasses)})
+    for (const Pass& pass : list)
+      if (std::find(known.begin(), known.end(), pass.name) == known.end()) known.push_back(pass.name);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string list;
+    for (std::string_view pass : known) list += (list.empty() ? "" : ", ") + std::string(pass);
+    return Status(StatusCode::kInvalidArgument, "no pass is called '" + name + "': need one of " + list);
   }
-  return Status();
+  return {};
+}
+
+Status run_passes(Graph& graph, std::span<const Pass> passes, const BuildOptions& options) {
+  for (const Pass& pass : passes) {
+    if (options.stop && *options.stop) return Status(StatusCode::kInterrupted, "build: interrupted before " + std::string(pass.name));
+    if (std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass.name) != options.disabled_passes.end()) continue;
+    if (Status status = pass.run(graph, options); !status.ok()) return std::move(status).with_context(pass.name);
+    if (Status status = verify_graph(graph); !status.ok()) return std::move(status).with_context("after " + std::string(pass.name));
+    if (!options.dump_graphs_dir.empty()) INGOT_TRY(dump(graph, pass.name, options.dump_graphs_dir));
+  }
+  return {};
 }
 
 }  // namespace ingot

@@ -1,33 +1,17 @@
-// One wrapper around every pass: skip, time, verify, dump.
+// Runs a list of passes: the one wrapper that may skip, time, verify and dump.
 #pragma once
 
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "builder/graph/graph.h"
-#include "ingot/builder.h"
-#include "ingot/status.h"
+#include "builder/passes/passes.h"
 
 namespace ingot {
 
-struct Pass {
-  std::string_view name;
-  Status (*run)(Graph&, const BuildOptions&);
-};
+// Skips passes named in options.disabled_passes, verifies the graph after each, writes NN_<pass>.graph into
+// options.dump_graphs_dir if given, stops when options.stop is set.
+Status run_passes(Graph& graph, std::span<const Pass> passes, const BuildOptions& options);
 
-struct PassRecord {
-  std::string_view name;
-  bool skipped = false;
-  double seconds = 0;
-  size_t nodes_before = 0, nodes_after = 0;  // live ones
-};
-
-// Runs the passes in order and verifies the graph after each. Passes named in options.disabled_passes are skipped; a name
-// there that is neither in `passes` nor in the pipeline is an error, which lists the known ones. Writes NN_pass.graph into
-// options.dump_graphs_dir, where NN counts through the pipeline. Stops between passes when options.stop is set.
-Status run_passes(Graph& graph, std::span<const Pass> passes, const BuildOptions& options,
-                  std::vector<PassRecord>* records = nullptr);
+// Whether a pass of that name exists; unknown names in options are a user's typo. The error lists the names.
+Status check_pass_names(std::span<const std::string> names);
 
 }  // namespace ingot

@@ -137,6 +137,7 @@ ValueId GraphEditor::add_constant(std::string name, TensorType type, Blob bytes)
 Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams params, std::vector<ValueId> inputs,
                                                    std::vector<std::string> output_names) {
   while (!inputs.empty() && inputs.back() == kNone) inputs.pop_back();
+  while (output_names.size() > 1 && output_names.back().empty()) output_names.pop_back();
   std::vector<Inferred> inferred(output_names.size());
   bool known = true;
   for (size_t probe = 0; probe < graph_.probe_count_; ++probe) {
