@@ -37,6 +37,9 @@ std::string_view to_string(CalibrationMethod method);  // "minmax", "percentile"
 struct CalibrationRange {
   float low = 0, high = 0;                 // the clipped range that quantisation uses; low ≤ 0 ≤ high
   float observed_min = 0, observed_max = 0;
+  // For bias correction: the mean of each channel inside the clipped range, and after quantisation. Channels are dim 1 of
+  // what convolutions read and the last dim of what matrix products read. Empty: no correction.
+  std::vector<float> clipped_mean = {}, quantized_mean = {};
 };
 
 // Text file, one tensor a line, keyed by tensor name; names the model by its hash. Editable by hand.

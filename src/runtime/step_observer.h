@@ -12,9 +12,10 @@ namespace ingot {
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  // `outputs` have the concrete shapes of this run and the layout of their slots; valid during the call only.
-  virtual void after_step(size_t step_index, const Step& step, std::span<const ConstTensorRef> outputs,
-                          double elapsed_us) = 0;
+  // Operands have the concrete shapes of this run and the layout of their slots; valid during the call only. An operand left
+  // out, or packed into the step's blob, has null data.
+  virtual void after_step(size_t step_index, const Step& step, std::span<const ConstTensorRef> inputs,
+                          std::span<const ConstTensorRef> outputs, double elapsed_us) = 0;
 };
 
 }  // namespace ingot

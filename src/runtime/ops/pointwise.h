@@ -13,11 +13,12 @@ enum class UnaryFunction : int64_t {
   kIdentity,
   // Activations, also fused behind Conv, MatMul, Binary. alpha, beta as in ONNX.
   kRelu, kClip /* to [alpha, beta] */, kLeakyRelu /* alpha */, kSigmoid, kHardSigmoid /* clip(αx+β, 0, 1) */,
-  kHardSwish, kSilu, kTanh, kGelu /* exact, by erf */, kGeluTanh, kElu, kSelu, kCelu, kSoftplus, kSoftsign, kMish,
-  kThresholdedRelu, kQuickGelu,
+  kHardSwish, kSilu, kTanh, kGelu /* exact, by erf */, kGeluTanh, kElu, kSelu /* beta·(x or α(eˣ−1)) */, kCelu, kSoftplus, kSoftsign, kMish,
+  kThresholdedRelu, kQuickGelu /* x·sigmoid(αx) */,
   // Other functions of one value.
   kAbs, kNeg, kExp, kLog, kSqrt, kReciprocal, kErf, kFloor, kCeil, kRound, kSign, kSin, kCos, kTan, kAsin, kAcos, kAtan,
-  kSinh, kCosh, kAsinh, kAcosh, kAtanh, kNot, kIsNan, kIsInf, kBitwiseNot,
+  kSinh, kCosh, kAsinh, kAcosh, kAtanh, kNot, kIsNan,
+  kIsInf /* alpha ≠ 0: finds −∞, beta ≠ 0: finds +∞; both 0: finds either */, kBitwiseNot,
   kCount
 };
 std::string_view to_string(UnaryFunction function);  // "relu", "hard_swish" …
@@ -29,7 +30,12 @@ struct Activation {
   bool operator==(const Activation&) const = default;
 };
 // The definition of f(t) in float32: a fixed sequence of IEEE operations (runtime/ops/exact_math.h), the same in every kernel.
+// Functions of UnaryFunction that are no activations are answered too, some of them by libm.
 float apply_activation(const Activation& activation, float x);
+// The same function in double by libm, for f64 tensors; not bound to any sequence.
+double apply_activation_f64(const Activation& activation, double x);
+// Whether the function may be fused behind another op: the first group of the list.
+constexpr bool is_activation(UnaryFunction function) { return function <= UnaryFunction::kQuickGelu; }
 // Whether the function is a clamp only (identity, relu, clip), so that it folds into the saturation of an integer result.
 bool is_clamp(UnaryFunction function);
 
@@ -61,6 +67,9 @@ struct CastParams {
   bool saturate = true;
   INGOT_FIELDS(to, saturate)
 };
+
+// A quantised Unary (u8/s8 → u8/s8) as a table over the input's byte: dequantise, function, quantise.
+void fill_unary_table(const UnaryParams& params, const TensorType& input, const TensorType& output, std::span<uint8_t, 256> table);
 
 // Shape of a ∘ b by numpy's rule; false when they don't broadcast.
 bool broadcast_shapes(const Shape& a, const Shape& b, Shape& out);

@@ -12,22 +12,28 @@
 
 namespace ingot {
 
-// Round half to even, independent of the rounding mode the caller runs in.
-inline float round_half_even(float x) { return __builtin_nearbyintf(x); }
-// rne + clamp of a float to [lo, hi] − z, then + z; NaN gives z. Safe for any float.
-inline int32_t round_clamp(float x, int32_t zero_point, int32_t lo, int32_t hi) {
-  if (!(x == x)) return std::clamp(zero_point, lo, hi);
-  const float low = static_cast<float>(lo - zero_point), high = static_cast<float>(hi - zero_point);
-  return static_cast<int32_t>(round_half_even(std::min(std::max(x, low), high))) + zero_point;
+// Inlined everywhere, so that a copy compiled for one instruction set never serves another.
+#define INGOT_ROUNDING [[gnu::always_inline]] inline
+
+// Round half to even; the runtime's threads keep the default rounding mode.
+INGOT_ROUNDING float round_half_even(float x) { return __builtin_nearbyintf(x); }
+// clamp(rne(x) + z, lo, hi); NaN gives z. Safe for any float.
+INGOT_ROUNDING int32_t round_clamp(float x, int32_t zero_point, int32_t lo, int32_t hi) {
+  // ±2^33 is exact in float and outside any hi − z, so the sum below cannot overflow.
+  const float bounded = x > 0x1p33f ? 0x1p33f : x < -0x1p33f ? -0x1p33f : x == x ? x : 0.0f;
+  const int64_t q = static_cast<int64_t>(round_half_even(bounded)) + zero_point;
+  return static_cast<int32_t>(q < lo ? lo : q > hi ? hi : q);
 }
 // q = clamp(rne(x / s) + z)
-inline int32_t quantize_value(float x, float scale, int32_t zero_point, int32_t lo, int32_t hi) {
+INGOT_ROUNDING int32_t quantize_value(float x, float scale, int32_t zero_point, int32_t lo, int32_t hi) {
   return round_clamp(x / scale, zero_point, lo, hi);
 }
-inline float dequantize_value(int32_t q, float scale, int32_t zero_point) {
-  return scale * static_cast<float>(q - zero_point);
+INGOT_ROUNDING float dequantize_value(int32_t q, float scale, int32_t zero_point) {
+  return scale * static_cast<float>(static_cast<int64_t>(q) - zero_point);
 }
-// Limits of a quantised element type: u8, s8, s16, u16, s4, u4, s32.
+#undef INGOT_ROUNDING
+
+// Limits of a quantised element type: u8, s8, s16, u16, s4, u4, s32; {0, 0} for any other.
 struct QuantRange { int64_t lo, hi; };
 QuantRange quant_range(DataType type);
 

@@ -1,5 +1,13 @@
 // Resize (ONNX Resize and Upsample): nearest, linear or cubic sampling over any dims.
-// Inputs: x, roi (optional), scales (f32, optional), sizes (s64, optional); exactly one of the last two is present.
+// Inputs: x, roi (optional), scales (f32, optional), sizes (s64, optional); exactly one of the last two is present and not
+// empty. Only the coordinates kTfCropAndResize read roi.
+//
+// Coordinates are computed in float32: p = position(i) in the input for output index i of a dim. Nearest moves bytes.
+// Linear and cubic weigh the elements k near p by w(k) = f((k − p) · min(scale, 1)) (scale only with antialias), normalised
+// where the filter is cut or stretched, and sum dim after dim, the last dim innermost, k ascending, taps of weight 0 left out:
+//   y = Σ_a w(a) · (Σ_b w(b) · x[a, b])      in float32 (float64 for f64), from 0, one product then one sum
+// An element beyond the border is the border's, or has weight 0 with exclude_outside. Integers round to nearest even and
+// saturate. Quantised u8/s8: x is s_x · float(q − z_x), and y is stored as clamp(rne(y / s_y) + z_y).
 #pragma once
 
 #include <vector>

@@ -1,0 +1,99 @@
+// Collects what the stages noted on the graph and in the selection.
+#include "builder/build_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace ingot {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What a layer computes in: the type it multiplies, not the type it stores.
+std::string precision_of(const Graph& graph, const Node& node) {
+  for (ValueId id : node.inputs)
+    if (id != kNone && graph.value(id).type.quant &&
+        (graph.value(id).type.dtype == DataType::kU8 || graph.value(id).type.dtype == DataType::kS8) &&
+        node.kind() != OpKind::kDequantizeLinear)
+      return "int8";
+  const ValueId result = node.outputs.empty() ? kNone : node.outputs[0];
+  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear ? "f32" : std::string(to_string(graph.value(result).type.dtype));
+}
+
+Json operand_list(const Graph& graph, std::span<const ValueId> values) {
+  Json list = Json::array();
+  for (ValueId id : values)
+    if (id != kNone) list.push_back({{"name", graph.value(id).name}, {"type", to_string(graph.value(id).type)}});
+  return list;
+}
+
+}  // namespace
+
+std::string build_report_json(const Graph& graph, const Selection& selection, const EmittedPlan& plan,
+                              const DeviceInfo& device, const BuildOptions& options, const VerifyResult& verified) {
+  Json report;
+  report["ingot"] = version();
+  report["model_hash"] = graph.model_hash();
+  report["device"] = {{"name", device.name}, {"fingerprint", device.fingerprint}, {"threads", device.threads}};
+  int64_t int8_layers = 0, layers_in_all = 0;
+  Json layers = Json::array();
+  for (size_t i = 0; i < plan.owned.plan.steps.size(); ++i) {
+    const Step& step = plan.owned.plan.steps[i];
+    const NodeId id = plan.step_nodes[i];
+    Json layer;
+    layer["name"] = step.name;
+    layer["op"] = to_string(kind_of(step.params));
+    if (id == kNone) {
+      layer["precision"] = "none";
+      layer["tactic"] = step.tactic;
+      layers.push_back(std::move(layer));
+      continue;
+    }
+    const Node& node = graph.node(id);
+    layer["precision"] = step.shape_step ? "shape" : precision_of(graph, node);
+    layer["tactic"] = step.tactic;
+    if (const auto choice = selection.nodes.find(id); choice != selection.nodes.end()) {
+      ++layers_in_all;
+      if (layer["precision"] == "int8") ++int8_layers;
+      const Candidate& chosen = choice->second.chosen;
+      layer["layout"] = to_string(chosen.outputs);
+      layer["microseconds"] = chosen.microseconds;
+      const Candidate* runner_up = nullptr;
+      for (const Candidate& option : choice->second.options)
+        if (option.tactic != chosen.tactic && (!runner_up || option.microseconds < runner_up->microseconds)) runner_up = &option;
+      if (runner_up)
+        layer["runner_up"] = {{"tactic", runner_up->tactic->info().name}, {"microseconds", runner_up->microseconds}};
+      Json refused = Json::array();
+      for (const Refusal& refusal : choice->second.refusals) refused.push_back({{"tactic", refusal.tactic}, {"reason", refusal.reason}});
+      if (!refused.empty()) layer["refused"] = std::move(refused);
+    }
+    std::vector<std::string> origins = node.origins;
+    std::sort(origins.begin(), origins.end());
+    origins.erase(std::unique(origins.begin(), origins.end()), origins.end());
+    layer["from"] = origins;
+    if (!node.notes.empty()) layer["notes"] = node.notes;
+    layer["inputs"] = operand_list(graph, node.inputs);
+    layer["outputs"] = operand_list(graph, node.outputs);
+    layers.push_back(std::move(layer));
+  }
+  uint64_t weights = 0;
+  std::set<const std::byte*> seen;
+  for (const auto& blob : plan.owned.plan.blobs)
+    if (seen.insert(blob.data()).second) weights += blob.size();
+  report["summary"] = {{"layers", layers_in_all},
+                       {"int8_layers", int8_layers},
+                       {"reformats", selection.reformats.size()},
+                       {"expected_microseconds", selection.total_microseconds}};
+  report["memory"] = {{"arena_bytes", plan.owned.plan.arena_bytes}, {"peak_live_bytes", plan.peak_live_bytes}, {"weight_bytes", weights}};
+  if (options.calibration_table)
+    report["calibration"] = {{"method", options.calibration_table->method},
+                             {"samples", options.calibration_table->samples},
+                             {"tensors", options.calibration_table->ranges.size()}};
+  if (options.fp16) report["fp16"] = "weights are stored in half and computed in f32: this CPU backend has no f16 arithmetic";
+  report["verified"] = {{"steps", verified.steps}, {"exact_steps", verified.exact_steps}, {"largest_float_error", verified.largest_error}};
+  report["layers"] = std::move(layers);
+  return report.dump(1);
+}
+
+}  // namespace ingot

@@ -1,0 +1,217 @@
+// The facade: import → canonicalise → fuse → calibrate → quantise → tune → plan → verify → write.
+#include "ingot/builder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "builder/build_report.h"
+#include "builder/calibrate.h"
+#include "builder/onnx/import_model.h"
+#include "builder/pipeline.h"
+#include "builder/plan/emit_plan.h"
+#include "builder/verify_engine.h"
+#include "runtime/format/engine_file.h"
+
+namespace ingot {
+namespace {
+
+bool has_quantisation(const Graph& graph) {
+  for (NodeId id = 0; id < graph.node_count(); ++id)
+    if (graph.node(id).alive && graph.node(id).kind() == OpKind::kDequantizeLinear) return true;
+  return false;
+}
+
+// The graph as a fused float network: what is calibrated, and what quantisation starts from.
+Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptions& options) {
+  ImportOptions import_options;
+  INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
+  INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
+  if (!options.optimize) return graph;
+  INGOT_TRY(run_float_passes(graph, options));
+  return graph;
+}
+
+Expected<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Status(StatusCode::kNotFound, "'" + path + "': cannot be opened: " + std::strerror(errno));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Expected<TimingCache> load_timing_cache(const std::string& path) {
+  if (path.empty() || ::access(path.c_str(), F_OK) != 0) return TimingCache();
+  INGOT_ASSIGN(const std::string text, read_text(path));
+  auto cache = TimingCache::parse(text);
+  if (!cache.ok()) return std::move(cache.take_status()).with_context("'" + path + "'");
+  return cache;
+}
+
+struct Built {
+  OwnedPlan plan;
+  std::optional<CalibrationTable> table;
+  std::vector<std::string> warnings;
+};
+
+Expected<Built> build_plan(const std::string& model_path, const BuildOptions& given) {
+  BuildOptions options = given;
+  Built built;
+  INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
+  INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
+
+  const bool trained = has_quantisation(graph);
+  if (trained && options.int8)
+    built.warnings.push_back("the model brings its own Q/DQ: its scales are kept, calibration is not used");
+  if (trained) options.calibration_table.reset();
+  if (options.int8 && !trained) {
+    if (options.calibration_table) {
+      if (!options.calibration_table->model_hash.empty() && options.calibration_table->model_hash != graph.model_hash())
+        return Status(StatusCode::kInvalidArgument, "calibration table: was made for another model: got " +
+                                                        options.calibration_table->model_hash + ", need " + graph.model_hash() +
+                                                        "; calibrate again, or edit its model line if that is meant");
+    } else if (options.calibration) {
+      INGOT_ASSIGN(options.calibration_table, calibrate_graph(graph, options));
+      built.table = options.calibration_table;
+    } else {
+      return Status(StatusCode::kInvalidArgument, "int8: no calibration data and no Q/DQ in the model; give --calib PATH or --calib-table FILE");
+    }
+  }
+  if (options.int8 || trained) INGOT_TRY(run_quantise_passes(graph, options));
+
+  const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});
+  const auto costs = options.tune && !options.reference_only ? make_measured_cost(device, cache, options.time_budget_s)
+                                                             : make_estimated_cost(device);
+  INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));
+  if (!options.timing_cache.empty() && cache.changed()) {
+    const std::string text = cache.to_text();
+    INGOT_TRY(write_file_atomically(options.timing_cache, std::as_bytes(std::span(text))));
+  }
+  INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device));
+
+  VerifyResult verified;
+  if (options.verify) {
+    if (options.progress) options.progress({"verifying", 0, 1, -1});
+    std::vector<NamedTensor> sample;
+    if (options.calibration) {
+      INGOT_TRY(options.calibration->rewind());
+      INGOT_TRY(options.calibration->next(sample).take_status());
+    }
+    // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
+    INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
+    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample));
+  }
+  emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
+  built.plan = std::move(emitted.owned);
+  return built;
+}
+
+// Everything below the facade may throw bad_alloc; nothing above it has to know.
+template <class T, class F>
+Expected<T> guarded(F&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::kOutOfMemory, "build: out of memory");
+  } catch (const std::exception& error) {
+    return Status(StatusCode::kInternal, std::string("build: ") + error.what());
+  }
+}
+
+}  // namespace
+
+Expected<ShapeProfile> parse_profile(std::string_view text) {
+  const auto fail = [&](const char* what) {
+    return Status(StatusCode::kInvalidArgument, "profile '" + std::string(text) + "': " + what + "; need input=MIN:OPT:MAX, as x=1x3x48x32:1x3x48x320:8x3x48x960");
+  };
+  const size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0) return fail("no input name");
+  ShapeProfile profile;
+  profile.input = text.substr(0, equals);
+  std::string_view rest = text.substr(equals + 1);
+  std::vector<Shape> shapes;
+  while (true) {
+    const size_t colon = rest.find(':');
+    const auto shape = parse_shape(rest.substr(0, colon));
+    if (!shape || !shape->is_static()) return fail("a shape cannot be read");
+    shapes.push_back(*shape);
+    if (colon == std::string_view::npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  if (shapes.size() != 1 && shapes.size() != 3) return fail("one shape or three");
+  profile.min = shapes.front();
+  profile.opt = shapes[shapes.size() / 2];
+  profile.max = shapes.back();
+  if (profile.min.rank != profile.opt.rank || profile.opt.rank != profile.max.rank) return fail("ranks differ");
+  for (int i = 0; i < profile.min.rank; ++i)
+    if (profile.min[i] > profile.opt[i] || profile.opt[i] > profile.max[i]) return fail("need min ≤ opt ≤ max in each dim");
+  return profile;
+}
+
+Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options) {
+  return guarded<BuildResult>([&]() -> Expected<BuildResult> {
+    INGOT_ASSIGN(Built built, build_plan(model_path, options));
+    BuildResult result;
+    const EngineTarget target{&built.plan.plan};
+    INGOT_ASSIGN(result.engine, encode_engine({&target, 1}, built.plan.report_json));
+    result.report_json = std::move(built.plan.report_json);
+    result.calibration_table = std::move(built.table);
+    result.warnings = std::move(built.warnings);
+    return result;
+  });
+}
+
+Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options) {
+  return guarded<Engine>([&]() -> Expected<Engine> {
+    INGOT_ASSIGN(Built built, build_plan(model_path, options));
+    return make_engine(std::move(built.plan), {options.threads, options.cpu_level, true});
+  });
+}
+
+Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options) {
+  return guarded<CalibrationTable>([&]() -> Expected<CalibrationTable> {
+    if (!options.calibration) return Status(StatusCode::kInvalidArgument, "calibration: no samples given");
+    INGOT_ASSIGN(const Graph graph, make_float_graph(model_path, options));
+    return calibrate_graph(graph, options);
+  });
+}
+
+Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+  std::string beside = path + ".XXXXXX";
+  const auto fail = [&](const std::string& doing) {
+    return Status(StatusCode::kDeviceError, "'" + path + "': " + doing + ": " + std::strerror(errno));
+  };
+  const int file = ::mkstemp(beside.data());
+  if (file < 0) return fail("cannot create a file beside it");
+  size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t count = ::write(file, bytes.data() + written, bytes.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      Status status = fail("write failed");
+      ::close(file);
+      ::unlink(beside.c_str());
+      return status;
+    }
+    written += static_cast<size_t>(count);
+  }
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  const bool kept = ::fchmod(file, 0666 & ~mask) == 0 && ::fsync(file) == 0;
+  if (::close(file) != 0 || !kept || ::rename(beside.c_str(), path.c_str()) != 0) {
+    Status status = fail("write failed");
+    ::unlink(beside.c_str());
+    return status;
+  }
+  return {};
+}
+
+}  // namespace ingot

@@ -1,0 +1,32 @@
+// Which values of a fused float graph are worth storing as 8-bit integers, and which nodes then compute on them.
+// Only what lies between two quantised layers is: activations, norms and softmax stay inside their float group.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "builder/graph/graph.h"
+#include "ingot/builder.h"
+
+namespace ingot {
+
+enum class Int8Role : uint8_t {
+  kNone,    // float
+  kCore,    // Conv or MatMul with constant weights: multiplies integers
+  kMath,    // arithmetic on integers: add, mul, average pool
+  kMove,    // same scale in and out: max pool, concat, reshapes, transposes, slices, nearest resize …
+};
+struct Int8Roles {
+  std::vector<Int8Role> node;      // by NodeId; kMath and kMove only where they really run on integers
+  std::vector<bool> wanted;        // by ValueId: stored as integers
+  std::vector<std::string> reason; // by NodeId: why a node that could be int8 is not; empty otherwise
+};
+
+// What a node's kind allows, whatever is around it.
+Int8Role possible_role(const Graph& graph, const Node& node);
+Int8Roles find_int8_roles(const Graph& graph, const BuildOptions& options);
+
+// Operand positions that carry data (not shapes, axes, sizes) of an op that moves elements; Concat: all of them.
+bool is_data_operand(const Node& node, size_t index);
+
+}  // namespace ingot

@@ -1,0 +1,179 @@
+// Each step is judged on its own inputs, so an error is found where it is made and nothing accumulates.
+#include "builder/verify_engine.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "builder/calibrate.h"
+#include "runtime/step_observer.h"
+
+namespace ingot {
+namespace {
+
+// A float result may differ by this share of its tensor's largest magnitude: accumulation order over at most some ten
+// thousand terms. Kernels are held to the tighter, per-op table by the conformance tests.
+constexpr double kFloatTolerance = 5e-4;
+
+// One operand in linear layout, whatever the slot's.
+class LinearCopy {
+ public:
+  LinearCopy(const TensorType& type, const void* data) : type_(type) {
+    type_.layout = Layout::kLinear;
+    bytes_.resize(static_cast<size_t>(std::max<int64_t>(type.bytes(), 0)));
+    if (type.layout == Layout::kLinear || type.shape.rank < 3) {
+      if (!bytes_.empty()) std::memcpy(bytes_.data(), data, bytes_.size());
+      return;
+    }
+    int64_t inner = 1;
+    for (int i = 2; i < type.shape.rank; ++i) inner *= type.shape[i];
+    const int64_t channels = type.shape[1];
+    const size_t size = element_bytes(type.dtype);
+    const auto* source = static_cast<const std::byte*>(data);
+    for (int64_t n = 0; n < type.shape[0]; ++n)
+      for (int64_t c = 0; c < channels; ++c)
+        for (int64_t p = 0; p < inner; ++p)
+          std::memcpy(bytes_.data() + static_cast<size_t>((n * channels + c) * inner + p) * size,
+                      source + static_cast<size_t>((n * inner + p) * channels + c) * size, size);
+  }
+  ConstTensorRef ref() const { return {&type_, bytes_.data()}; }
+  const TensorType& type() const { return type_; }
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  TensorType type_;
+  std::vector<std::byte> bytes_;
+};
+
+class Verifier final : public StepObserver {
+ public:
+  Verifier(const Graph& graph, std::span<const NodeId> step_nodes) : graph_(graph), step_nodes_(step_nodes) {}
+  VerifyResult result;
+  Status status;
+
+  void after_step(size_t index, const Step& step, std::span<const ConstTensorRef> inputs, std::span<const ConstTensorRef> outputs,
+                  double) override {
+    if (status.ok() && !step.shape_step) status = check(index, step, inputs, outputs);
+  }
+
+ private:
+  Status check(size_t index, const Step& step, std::span<const ConstTensorRef> inputs, std::span<const ConstTensorRef> outputs) {
+    const Node* node = step_nodes_[index] == kNone ? nullptr : &graph_.node(step_nodes_[index]);
+    std::vector<LinearCopy> copies;
+    copies.reserve(inputs.size() + outputs.size());
+    std::vector<ConstTensorRef> operands;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId value = node && i < node->inputs.size() ? node->inputs[i] : kNone;
+      if (value != kNone && graph_.is_constant(value)) {
+        operands.push_back({&graph_.value(value).type, graph_.value(value).constant->data()});
+      } else if (!inputs[i] || !inputs[i].data) {
+        operands.push_back({});
+      } else {
+        copies.emplace_back(*inputs[i].type, inputs[i].data);
+        operands.push_back(copies.back().ref());
+      }
+    }
+    std::vector<LinearCopy> actual;
+    std::vector<TensorType> types;
+    std::vector<std::vector<std::byte>> expected;
+    for (const ConstTensorRef& output : outputs) {
+      if (!output) {
+        // An output nobody asked for; reference code still writes it if it has to.
+        types.emplace_back();
+        expected.emplace_back();
+        continue;
+      }
+      actual.emplace_back(*output.type, output.data);
+      types.push_back(actual.back().type());
+      expected.emplace_back(actual.back().bytes().size());
+    }
+    std::vector<TensorRef> results;
+    for (size_t i = 0; i < types.size(); ++i)
+      results.push_back(outputs[i] ? TensorRef{&types[i], expected[i].data()} : TensorRef{});
+    INGOT_TRY(run_reference(step.params, operands, results));
+    size_t next = 0;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i]) INGOT_TRY(compare(step, types[i], expected[i], actual[next++].bytes()));
+    ++result.steps;
+    return {};
+  }
+
+  Status compare(const Step& step, const TensorType& type, const std::vector<std::byte>& expected, const std::vector<std::byte>& actual) {
+    const auto fail = [&](const std::string& what) {
+      return Status(StatusCode::kCheckFailed, "verification: step '" + step.name + "' by " + step.tactic +
+                                                  " differs from reference code: " + what + "; please report this, and build with --reference meanwhile");
+    };
+    if (type.dtype != DataType::kF32) {
+      for (size_t i = 0; i < expected.size(); ++i)
+        if (expected[i] != actual[i])
+          return fail("byte " + std::to_string(i) + " is " + std::to_string(static_cast<int>(actual[i])) + ", need " +
+                      std::to_string(static_cast<int>(expected[i])));
+      ++result.exact_steps;
+      return {};
+    }
+    const auto* want = reinterpret_cast<const float*>(expected.data());
+    const auto* got = reinterpret_cast<const float*>(actual.data());
+    const size_t count = expected.size() / sizeof(float);
+    double largest = 0, error = 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (std::isnan(want[i]) != std::isnan(got[i])) return fail("element " + std::to_string(i) + " is " + std::to_string(got[i]) + ", need " + std::to_string(want[i]));
+      if (!std::isfinite(want[i]) || !std::isfinite(got[i])) {
+        if (!std::isnan(want[i]) && want[i] != got[i]) return fail("element " + std::to_string(i) + " is " + std::to_string(got[i]) + ", need " + std::to_string(want[i]));
+        continue;
+      }
+      largest = std::max(largest, std::abs(static_cast<double>(want[i])));
+      error = std::max(error, std::abs(static_cast<double>(want[i]) - static_cast<double>(got[i])));
+    }
+    if (error > kFloatTolerance * std::max(largest, 1e-3))
+      return fail("error " + std::to_string(error) + " where values reach " + std::to_string(largest));
+    if (largest > 0) result.largest_error = std::max(result.largest_error, error / std::max(largest, 1e-3));
+    return {};
+  }
+
+  const Graph& graph_;
+  std::span<const NodeId> step_nodes_;
+};
+
+std::vector<NamedTensor> random_sample(const Engine& engine) {
+  std::vector<NamedTensor> sample;
+  uint32_t state = 1;
+  for (const TensorInfo& input : engine.inputs()) {
+    NamedTensor tensor{input.name, input.dtype, input.opt, {}};
+    const auto count = static_cast<size_t>(input.opt.elements());
+    tensor.data.resize(count * element_bytes(input.dtype));
+    for (size_t i = 0; i < count; ++i) {
+      state = state * 1664525u + 1013904223u;
+      if (input.dtype == DataType::kF32) {
+        const float value = static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1.0f;
+        std::memcpy(tensor.data.data() + i * 4, &value, 4);
+      } else if (input.dtype == DataType::kS64) {
+        const int64_t one = 1;  // valid as a token, an index or a mask
+        std::memcpy(tensor.data.data() + i * 8, &one, 8);
+      } else if (input.dtype == DataType::kS32) {
+        const int32_t one = 1;
+        std::memcpy(tensor.data.data() + i * 4, &one, 4);
+      } else if (element_bytes(input.dtype) == 1) {
+        tensor.data[i] = static_cast<std::byte>(input.dtype == DataType::kBool ? 1 : state >> 24);
+      }
+    }
+    sample.push_back(std::move(tensor));
+  }
+  return sample;
+}
+
+}  // namespace
+
+Expected<VerifyResult> verify_engine(const Graph& graph, std::span<const NodeId> step_nodes, const Engine& engine,
+                                     std::span<const NamedTensor> sample) {
+  INGOT_ASSIGN(ExecutionContext context, engine.create_context());
+  for (const TensorInfo& output : engine.outputs()) (void)context.output_buffer(output.name);
+  if (sample.empty()) INGOT_TRY(set_sample(context, engine, random_sample(engine)));
+  else INGOT_TRY(set_sample(context, engine, sample));
+  Verifier verifier(graph, step_nodes);
+  context.set_observer(&verifier);
+  INGOT_TRY(context.run());
+  if (!verifier.status.ok()) return std::move(verifier.status);
+  return verifier.result;
+}
+
+}  // namespace ingot

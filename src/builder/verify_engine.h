@@ -1,0 +1,22 @@
+// Replays an engine step by step against reference code before it is handed out: integer results to the byte, float results
+// within tolerance.
+#pragma once
+
+#include "builder/graph/graph.h"
+#include "builder/plan/emit_plan.h"
+#include "ingot/builder.h"
+#include "ingot/runtime.h"
+
+namespace ingot {
+
+struct VerifyResult {
+  int64_t steps = 0, exact_steps = 0;  // compared in all; of these to the byte
+  double largest_error = 0;            // of float results, relative to the largest magnitude of their tensor
+};
+
+// Runs `sample` (empty: seeded random inputs at the profile's opt) and compares every step's result with what reference code
+// makes of the same inputs. kCheckFailed names the first step that differs.
+Expected<VerifyResult> verify_engine(const Graph& graph, std::span<const NodeId> step_nodes, const Engine& engine,
+                                     std::span<const NamedTensor> sample);
+
+}  // namespace ingot

@@ -1,0 +1,227 @@
+// From a plan to an Engine: validate, find each step's tactic, ask whether it supports the step here, load it.
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <new>
+#include <set>
+#include <string>
+
+#include "runtime/arena.h"
+#include "runtime/execution_context.h"
+#include "runtime/format/engine_file.h"
+#include "runtime/format/plan_codec.h"
+#include "runtime/loaded_engine.h"
+#include "runtime/plan_validator.h"
+#include "runtime/tactic_registry.h"
+
+namespace ingot {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+struct TargetRow {
+  std::string_view name;
+  CpuLevel level;
+};
+// In order of preference.
+constexpr TargetRow kTargets[] = {{"cpu-avx512-vnni", CpuLevel::kAvx512Vnni},
+                                  {"cpu-avx-vnni", CpuLevel::kAvxVnni},
+                                  {"cpu-x86-64-v3", CpuLevel::kAvx2},
+                                  {"cpu-x86-64", CpuLevel::kScalar}};
+
+Status check_options(const RuntimeOptions& options) {
+  if (options.threads < 1 || options.threads > kMaxThreads)
+    return Status(StatusCode::kInvalidArgument, "runtime options: threads: got " + std::to_string(options.threads) +
+                                                    ", need 1…" + std::to_string(kMaxThreads));
+  if (!options.cpu_level.empty() && !parse_cpu_level(options.cpu_level))
+    return Status(StatusCode::kInvalidArgument, "runtime options: cpu level: got '" + options.cpu_level +
+                                                    "', need scalar, avx2, avx_vnni or avx512_vnni");
+  return {};
+}
+
+Status out_of_memory(const char* where) { return Status(StatusCode::kOutOfMemory, std::string(where) + ": out of memory"); }
+
+Operand operand_of(const Plan& plan, uint32_t slot_index, bool packed) {
+  Operand operand;
+  if (slot_index == kNoIndex) return operand;
+  const Slot& slot = plan.slots[slot_index];
+  operand.present = true;
+  operand.type = slot.type;
+  operand.max_shape = slot.max_shape;
+  operand.is_constant = slot.home == Slot::Home::kConstant;
+  if (operand.is_constant && !packed && slot.offset < plan.blobs.size()) {
+    const auto blob = plan.blobs[slot.offset];
+    const auto bytes = static_cast<size_t>(std::max<int64_t>(slot.type.bytes(), 0));
+    if (blob.size() >= bytes) operand.constant = blob.first(bytes);
+  }
+  return operand;
+}
+
+Status load_step(Engine::Impl& engine, const Step& step, LoadedStep& loaded) {
+  const Plan& plan = engine.plan();
+  const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
+  if (!tactic || tactic->info().op != kind_of(step.params))
+    return Status(StatusCode::kVersionMismatch, "tactic '" + step.tactic + "' is not known to this runtime for " +
+                                                    std::string(to_string(kind_of(step.params))) +
+                                                    "; rebuild the engine or update the runtime");
+  if (tactic->info().version != step.tactic_version)
+    return Status(StatusCode::kVersionMismatch, "tactic '" + step.tactic + "': version: got " + std::to_string(step.tactic_version) +
+                                                    ", need " + std::to_string(tactic->info().version) + "; rebuild the engine");
+  std::vector<Operand> inputs, outputs;
+  for (size_t i = 0; i < step.inputs.size(); ++i)
+    inputs.push_back(operand_of(plan, step.inputs[i], i < 32 && (step.packed_inputs >> i & 1) != 0));
+  for (uint32_t slot : step.outputs) outputs.push_back(operand_of(plan, slot, false));
+  const Problem problem{step.params, inputs, outputs, engine.device};
+  if (const Support support = tactic->supports(problem); !support)
+    return Status(StatusCode::kInvalidEngine, "tactic '" + step.tactic + "' refused it: " + support.refusal + "; rebuild the engine");
+  if (tactic->packed_inputs(problem) != step.packed_inputs)
+    return Status(StatusCode::kInvalidEngine, "tactic '" + step.tactic + "': packed inputs: got " + std::to_string(step.packed_inputs) +
+                                                  ", need " + std::to_string(tactic->packed_inputs(problem)) + "; rebuild the engine");
+  const uint64_t workspace = tactic->workspace_bytes(problem);
+  if (workspace > kMaxArenaBytes) return Status(StatusCode::kInvalidEngine, "tactic '" + step.tactic + "' needs too much workspace");
+  if (workspace > step.workspace_bytes) {
+    loaded.shared_workspace = true;
+    engine.shared_workspace_bytes = std::max(engine.shared_workspace_bytes, workspace);
+  }
+  const std::span<const std::byte> blob = step.blob == kNoIndex ? std::span<const std::byte>() : plan.blobs[step.blob];
+  Expected<std::unique_ptr<Kernel>> kernel = tactic->load(problem, blob);
+  if (!kernel.ok()) return kernel.take_status().with_context("tactic '" + step.tactic + "'");
+  if (!*kernel) return Status(StatusCode::kInternal, "tactic '" + step.tactic + "' gave no kernel");
+  loaded.kernel = *std::move(kernel);
+  return {};
+}
+
+Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options) {
+  INGOT_TRY(check_options(options));
+  INGOT_TRY(validate_plan(owned.plan));
+  auto engine = std::make_shared<Engine::Impl>();
+  engine->owned = std::move(owned);
+  engine->options = options;
+  engine->device = cpu_device(options);
+  const Plan& plan = engine->plan();
+  engine->steps.resize(plan.steps.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    engine->steps[i].alias = is_alias_step(plan, step);
+    if (step.shape_step) continue;
+    Status status = load_step(*engine, step, engine->steps[i]);
+    if (!status.ok()) return std::move(status).with_context("step '" + step.name + "'");
+  }
+  engine->constants.resize(plan.slots.size());
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    if (slot.home == Slot::Home::kConstant && slot.offset < plan.blobs.size()) engine->constants[i] = plan.blobs[slot.offset].data();
+  }
+  return Engine(std::shared_ptr<const Engine::Impl>(std::move(engine)));
+}
+
+Expected<Engine> load_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const RuntimeOptions& options) {
+  INGOT_TRY(check_options(options));
+  INGOT_ASSIGN(const EngineFile file, read_engine_file(bytes, options.verify_checksums));
+  const CpuLevel level = cpu_device(options).cpu.level;
+  std::string offered;
+  for (const EngineFile::Target& target : file.targets) offered += (offered.empty() ? "" : ", ") + target.name;
+  for (const TargetRow& row : kTargets) {
+    // A CPU with AVX512-VNNI need not have AVX-VNNI.
+    const bool runs = row.level == CpuLevel::kAvxVnni ? level == row.level : row.level <= level;
+    if (!runs) continue;
+    for (const EngineFile::Target& target : file.targets) {
+      if (target.name != row.name) continue;
+      INGOT_ASSIGN(Plan plan, decode_plan(target.plan, file.blobs));
+      if (plan.target != target.name)
+        return Status(StatusCode::kInvalidEngine, "target: got plan of '" + plan.target + "', need '" + target.name + "'");
+      OwnedPlan owned{std::move(plan), {std::move(owner)}, std::string(file.report_json)};
+      return load_plan(std::move(owned), options);
+    }
+  }
+  return Status(StatusCode::kDeviceMismatch, "no plan for this machine: got " + offered + ", need one that runs on " +
+                                                 std::string(to_string(level)) + "; rebuild the engine with target cpu-x86-64");
+}
+
+TensorInfo info_of(const Engine::Impl& engine, uint32_t index) {
+  const Slot& slot = engine.plan().slots[index];
+  TensorInfo info{slot.name, slot.type.dtype, slot.type.shape, slot.max_shape, slot.max_shape, slot.max_shape};
+  if (const ProfileEntry* entry = engine.profile_of(index)) info.min = entry->min, info.opt = entry->opt;
+  return info;
+}
+
+}  // namespace
+
+DeviceInfo cpu_device(const RuntimeOptions& options) {
+  DeviceInfo device;
+  device.name = "cpu";
+  device.cpu = detect_cpu_features();
+  if (const auto level = parse_cpu_level(options.cpu_level)) device.cpu = narrowed(device.cpu, *level);
+  device.threads = options.threads;
+  device.fingerprint = cpu_model_name() + "; " + std::string(to_string(device.cpu.level)) + (device.cpu.avx512 ? " avx512" : "") +
+                       "; " + std::to_string(options.threads) + (options.threads == 1 ? " thread" : " threads");
+  return device;
+}
+
+const ProfileEntry* Engine::Impl::profile_of(uint32_t slot) const {
+  for (const ProfileEntry& entry : plan().profile)
+    if (entry.slot == slot) return &entry;
+  return nullptr;
+}
+
+Expected<Engine> make_engine(OwnedPlan plan, const RuntimeOptions& options) try {
+  return load_plan(std::move(plan), options);
+} catch (const std::bad_alloc&) {
+  return out_of_memory("make engine");
+}
+
+Expected<Engine> Engine::load_file(const std::string& path, const RuntimeOptions& options) try {
+  const std::string where = "engine '" + path + "'";
+  Expected<MappedFile> file = map_file(path);
+  if (!file.ok()) return file.take_status().with_context(where);
+  Expected<Engine> engine = load_bytes(file->bytes, std::move(file->owner), options);
+  if (!engine.ok()) return engine.take_status().with_context(where);
+  return engine;
+} catch (const std::bad_alloc&) {
+  return out_of_memory("load engine");
+}
+
+Expected<Engine> Engine::load(std::span<const std::byte> file, const RuntimeOptions& options) try {
+  Expected<Engine> engine = load_bytes(file, nullptr, options);
+  if (!engine.ok()) return engine.take_status().with_context("engine");
+  return engine;
+} catch (const std::bad_alloc&) {
+  return out_of_memory("load engine");
+}
+
+std::vector<TensorInfo> Engine::inputs() const {
+  std::vector<TensorInfo> list;
+  for (uint32_t slot : plan().inputs) list.push_back(info_of(*impl_, slot));
+  return list;
+}
+
+std::vector<TensorInfo> Engine::outputs() const {
+  std::vector<TensorInfo> list;
+  for (uint32_t slot : plan().outputs) list.push_back(info_of(*impl_, slot));
+  return list;
+}
+
+size_t Engine::arena_bytes() const { return align_up(plan().arena_bytes) + impl_->shared_workspace_bytes; }
+
+size_t Engine::weight_bytes() const {
+  std::set<const std::byte*> counted;  // equal blobs are stored once
+  size_t bytes = 0;
+  for (const auto blob : plan().blobs)
+    if (!blob.empty() && counted.insert(blob.data()).second) bytes += blob.size();
+  return bytes;
+}
+
+std::string_view Engine::report_json() const { return impl_->owned.report_json; }
+std::string_view Engine::model_hash() const { return plan().model_hash; }
+std::string_view Engine::target() const { return plan().target; }
+const Plan& Engine::plan() const { return impl_->plan(); }
+
+Expected<ExecutionContext> Engine::create_context() const try {
+  return make_context(impl_);
+} catch (const std::bad_alloc&) {
+  return out_of_memory("create context");
+}
+
+std::string_view version() { return INGOT_VERSION; }
+
+}  // namespace ingot

@@ -1,0 +1,275 @@
+// One arena, one thread pool and the argument lists of all steps, made in advance; a run only walks them.
+#include "runtime/execution_context.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "runtime/arena.h"
+#include "runtime/shape_pass.h"
+#include "runtime/step_observer.h"
+#include "runtime/thread_pool.h"
+
+namespace ingot {
+namespace {
+
+Status unknown(std::string_view tensor, const char* what) {
+  return Status(StatusCode::kNotFound, "tensor '" + std::string(tensor) + "': the engine has no such " + what);
+}
+
+}  // namespace
+
+struct ExecutionContext::Impl {
+  Impl(std::shared_ptr<const Engine::Impl> loaded, Arena memory)
+      : engine(std::move(loaded)), plan(engine->plan()), arena(std::move(memory)), pool(engine->options.threads),
+        shapes(plan, [this](uint32_t slot) { return arena.at(plan.slots[slot].offset); }) {}
+
+  // An input or output: whose memory it uses.
+  struct Binding {
+    uint32_t slot = 0;
+    bool is_input = false;
+    Buffer bound;
+    Arena own;
+  };
+  // A step's arguments: parts of the lists below.
+  struct Arguments {
+    KernelArgs kernel;
+    size_t first = 0;  // of its operands, inputs before outputs
+  };
+
+  Binding* find(std::string_view tensor);
+  Binding* find(std::string_view tensor, bool is_input);
+  uint64_t bytes_now(uint32_t slot) const {
+    return static_cast<uint64_t>(shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype);
+  }
+  Status check_bound(const Binding& binding) const;
+  void prepare();
+  Status update_shapes();
+  void update_pointers();
+  Status run();
+  void observe(size_t step_index, double elapsed_us);
+  Buffer own_buffer(std::string_view tensor, bool is_input);
+
+  const std::shared_ptr<const Engine::Impl> engine;
+  const Plan& plan;
+  Arena arena;
+  ThreadPool pool;
+  ShapePass shapes;
+  std::vector<Binding> bindings;  // inputs, then outputs
+  std::vector<uint32_t> operand_slots;
+  std::vector<void*> pointers;         // per operand
+  std::vector<Shape> operand_shapes;   // per operand
+  std::vector<Arguments> arguments;    // per step
+  std::vector<void*> homes;            // per slot: where it is now
+  std::vector<ConstTensorRef> observed;
+  StepObserver* observer = nullptr;
+  bool shapes_stale = true, pointers_stale = true;
+};
+
+ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor) {
+  for (Binding& binding : bindings)
+    if (plan.slots[binding.slot].name == tensor) return &binding;
+  return nullptr;
+}
+
+ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor, bool is_input) {
+  Binding* binding = find(tensor);
+  return binding && binding->is_input == is_input ? binding : nullptr;
+}
+
+void ExecutionContext::Impl::prepare() {
+  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, {}, {}});
+  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, {}, {}});
+  for (const ProfileEntry& entry : plan.profile) shapes.set_input_shape(entry.slot, entry.opt);
+
+  homes.resize(plan.slots.size());
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    if (plan.slots[i].home == Slot::Home::kArena) homes[i] = arena.at(plan.slots[i].offset);
+    // Constants are only ever inputs, which kernels see as const.
+    if (plan.slots[i].home == Slot::Home::kConstant) homes[i] = const_cast<void*>(engine->constants[i]);
+  }
+  arguments.resize(plan.steps.size());
+  size_t most_operands = 0;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    arguments[i].first = operand_slots.size();
+    for (size_t k = 0; k < step.inputs.size(); ++k) operand_slots.push_back(step.inputs[k]);
+    operand_slots.insert(operand_slots.end(), step.outputs.begin(), step.outputs.end());
+    most_operands = std::max(most_operands, step.inputs.size() + step.outputs.size());
+  }
+  pointers.resize(operand_slots.size());
+  operand_shapes.resize(operand_slots.size());
+  observed.resize(most_operands);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const size_t first = arguments[i].first, inputs = step.inputs.size(), outputs = step.outputs.size();
+    KernelArgs& args = arguments[i].kernel;
+    args.inputs = {pointers.data() + first, inputs};
+    args.outputs = {pointers.data() + first + inputs, outputs};
+    args.input_shapes = {operand_shapes.data() + first, inputs};
+    args.output_shapes = {operand_shapes.data() + first + inputs, outputs};
+    const LoadedStep& loaded = engine->steps[i];
+    if (loaded.shared_workspace) args.workspace = arena.at(align_up(plan.arena_bytes));
+    else if (step.workspace_bytes != 0) args.workspace = arena.at(step.workspace_offset);
+    args.pool = &pool;
+  }
+}
+
+Status ExecutionContext::Impl::update_shapes() {
+  if (!shapes_stale) return {};
+  INGOT_TRY(shapes.run());
+  for (size_t i = 0; i < operand_slots.size(); ++i)
+    if (operand_slots[i] != kNoIndex) operand_shapes[i] = shapes.shape(operand_slots[i]);
+  shapes_stale = false;
+  return {};
+}
+
+void ExecutionContext::Impl::update_pointers() {
+  if (!pointers_stale) return;
+  for (const Binding& binding : bindings) homes[binding.slot] = binding.bound.data;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const size_t first = arguments[i].first;
+    for (size_t k = 0; k < step.inputs.size() + step.outputs.size(); ++k) {
+      const uint32_t slot = operand_slots[first + k];
+      const bool packed = k < step.inputs.size() && k < 32 && (step.packed_inputs >> k & 1) != 0;
+      pointers[first + k] = slot == kNoIndex || packed ? nullptr : homes[slot];
+    }
+  }
+  pointers_stale = false;
+}
+
+Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
+  const Slot& slot = plan.slots[binding.slot];
+  const uint64_t need = bytes_now(binding.slot);
+  if (binding.bound.bytes >= need && (binding.bound.data || need == 0)) return {};
+  const std::string where = std::string(binding.is_input ? "input '" : "output '") + slot.name + "'";
+  if (!binding.bound.data) return Status(StatusCode::kInvalidArgument, where + ": no memory is bound; call bind() first");
+  return Status(StatusCode::kInvalidArgument, where + ": memory is too small: got " + std::to_string(binding.bound.bytes) +
+                                                  " bytes, need " + std::to_string(need) + " for shape " +
+                                                  to_string(shapes.shape(binding.slot)));
+}
+
+Status ExecutionContext::Impl::run() {
+  INGOT_TRY(update_shapes());
+  for (const Binding& binding : bindings) INGOT_TRY(check_bound(binding));
+  update_pointers();
+  using Clock = std::chrono::steady_clock;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const LoadedStep& loaded = engine->steps[i];
+    if (!loaded.kernel) continue;  // shape arithmetic, done when the shapes were set
+    const Clock::time_point start = observer ? Clock::now() : Clock::time_point();
+    if (!loaded.alias) {
+      Status status = loaded.kernel->run(arguments[i].kernel);
+      if (!status.ok()) return std::move(status).with_context("step '" + plan.steps[i].name + "' (" + plan.steps[i].tactic + ")");
+    }
+    if (observer) observe(i, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+  }
+  return {};
+}
+
+void ExecutionContext::Impl::observe(size_t step_index, double elapsed_us) {
+  const Step& step = plan.steps[step_index];
+  const size_t first = arguments[step_index].first, inputs = step.inputs.size(), operands = inputs + step.outputs.size();
+  for (size_t i = 0; i < operands; ++i) {
+    const uint32_t slot = operand_slots[first + i];
+    observed[i] = slot == kNoIndex ? ConstTensorRef{} : ConstTensorRef{&shapes.types()[slot], pointers[first + i]};
+  }
+  observer->after_step(step_index, step, std::span(observed).first(inputs),
+                       std::span(observed).subspan(inputs, step.outputs.size()), elapsed_us);
+}
+
+Buffer ExecutionContext::Impl::own_buffer(std::string_view tensor, bool is_input) {
+  Binding* binding = find(tensor, is_input);
+  if (!binding) return {};
+  const Slot& slot = plan.slots[binding->slot];
+  if (binding->own.empty()) {
+    Expected<Arena> memory = Arena::allocate(slot.bytes);
+    if (!memory.ok()) return {};
+    binding->own = *std::move(memory);
+    // A context that is run before its inputs are filled shall not show what the memory held before.
+    std::fill_n(binding->own.at(0), slot.bytes, std::byte{0});
+  }
+  binding->bound = {binding->own.at(0), slot.bytes};
+  pointers_stale = true;
+  return binding->bound;
+}
+
+Expected<ExecutionContext> make_context(std::shared_ptr<const Engine::Impl> engine) {
+  const uint64_t bytes = align_up(engine->plan().arena_bytes) + engine->shared_workspace_bytes;
+  Expected<Arena> arena = Arena::allocate(bytes);
+  if (!arena.ok()) return arena.take_status().with_context("create context");
+  auto impl = std::make_unique<ExecutionContext::Impl>(std::move(engine), *std::move(arena));
+  impl->prepare();
+  INGOT_TRY(impl->update_shapes());
+  return ExecutionContext(std::move(impl));
+}
+
+ExecutionContext::ExecutionContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ExecutionContext::ExecutionContext(ExecutionContext&&) noexcept = default;
+ExecutionContext& ExecutionContext::operator=(ExecutionContext&&) noexcept = default;
+ExecutionContext::~ExecutionContext() = default;
+
+Status ExecutionContext::bind(std::string_view tensor, void* data, size_t bytes) {
+  Impl::Binding* binding = impl_->find(tensor);
+  if (!binding) return unknown(tensor, "input or output");
+  const Slot& slot = impl_->plan.slots[binding->slot];
+  if (!data) return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': got a null pointer");
+  if (reinterpret_cast<uintptr_t>(data) % element_bytes(slot.type.dtype) != 0)
+    return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': memory is not aligned for " +
+                                                    std::string(to_string(slot.type.dtype)));
+  const Buffer before = binding->bound;
+  binding->bound = {data, bytes};
+  // With other inputs' shapes still to be set, output sizes are not known yet: run() checks again.
+  if (!impl_->shapes_stale || binding->is_input) {
+    if (Status status = impl_->check_bound(*binding); !status.ok()) {
+      binding->bound = before;
+      return std::move(status).with_context("bind");
+    }
+  }
+  impl_->pointers_stale = true;
+  return {};
+}
+
+Status ExecutionContext::set_shape(std::string_view tensor, const Shape& shape) {
+  Impl::Binding* binding = impl_->find(tensor, true);
+  if (!binding) return unknown(tensor, "input");
+  const ProfileEntry& profile = *impl_->engine->profile_of(binding->slot);
+  if (shape.rank != profile.min.rank)
+    return Status(StatusCode::kInvalidArgument, "input '" + std::string(tensor) + "' rank: got " + std::to_string(shape.rank) +
+                                                    ", need " + std::to_string(profile.min.rank));
+  for (int i = 0; i < shape.rank; ++i)
+    if (shape[i] < profile.min[i] || shape[i] > profile.max[i]) {
+      const bool fixed = profile.min[i] == profile.max[i];
+      return Status(StatusCode::kInvalidArgument,
+                    "input '" + std::string(tensor) + "' dim " + std::to_string(i) + ": got " + std::to_string(shape[i]) +
+                        ", need " + std::to_string(profile.min[i]) + (fixed ? "" : "…" + std::to_string(profile.max[i])));
+    }
+  if (impl_->shapes.shape(binding->slot) == shape) return {};
+  impl_->shapes.set_input_shape(binding->slot, shape);
+  impl_->shapes_stale = true;
+  return {};
+}
+
+Expected<Shape> ExecutionContext::shape(std::string_view tensor) const {
+  const Impl::Binding* binding = impl_->find(tensor);
+  if (!binding) return unknown(tensor, "input or output");
+  if (!binding->is_input) INGOT_TRY(impl_->update_shapes());
+  return impl_->shapes.shape(binding->slot);
+}
+
+Buffer ExecutionContext::input_buffer(std::string_view tensor) { return impl_->own_buffer(tensor, true); }
+Buffer ExecutionContext::output_buffer(std::string_view tensor) { return impl_->own_buffer(tensor, false); }
+
+Status ExecutionContext::run() noexcept try {
+  return impl_->run();
+} catch (const std::bad_alloc&) {
+  // Only an error's text is ever allocated here.
+  return Status(StatusCode::kOutOfMemory, "run");
+}
+
+void ExecutionContext::set_observer(StepObserver* observer) noexcept { impl_->observer = observer; }
+
+}  // namespace ingot

@@ -1,0 +1,30 @@
+// What an Engine holds: a validated plan, its kernels and pointers to its constants. Immutable, shared by contexts.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/engine.h"
+#include "runtime/tactic.h"
+
+namespace ingot {
+
+struct LoadedStep {
+  std::unique_ptr<Kernel> kernel;    // null for shape steps
+  bool alias = false;                // output and input are the same memory: nothing to run
+  bool shared_workspace = false;     // needs more than the plan reserved (more threads than it was built for)
+};
+
+struct Engine::Impl {
+  OwnedPlan owned;
+  RuntimeOptions options;
+  DeviceInfo device;
+  std::vector<LoadedStep> steps;
+  uint64_t shared_workspace_bytes = 0;  // behind the plan's arena
+  std::vector<const void*> constants;   // per slot; null if it is none or is packed everywhere
+
+  const Plan& plan() const { return owned.plan; }
+  const ProfileEntry* profile_of(uint32_t slot) const;
+};
+
+}  // namespace ingot

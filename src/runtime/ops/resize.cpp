@@ -1,0 +1,265 @@
+// Resize: type rule and sampling (resize.h has the formulas).
+#include "runtime/ops/resize.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "runtime/ops/number.h"
+#include "runtime/ops/quantize.h"
+#include "runtime/ops/resize_coordinates.h"
+#include "runtime/ops/strided_copy.h"
+
+namespace ingot {
+namespace {
+
+constexpr std::string_view kOp = "resize";
+
+// The elements first … last of a dim that make one output index, and their weights.
+class Taps {
+ public:
+  void set(const ResizeParams& params, const ResizeDim& dim, int64_t i) {
+    if (!dim.listed) return set_single(i);
+    if (!resize_position(params.coordinates, dim, i, position_)) {
+      outside_ = true;
+      return;
+    }
+    outside_ = false;
+    params_ = &params;
+    limit_ = dim.in - 1;
+    stretch_ = params.antialias ? std::min(dim.scale, 1.0f) : 1.0f;
+    const bool stretched = stretch_ < 1;
+    // Off the border, linear is the border's element.
+    if (params.mode == ResizeMode::kLinear && !stretched)
+      position_ = std::clamp(position_, 0.0f, static_cast<float>(limit_));
+    const float support = (params.mode == ResizeMode::kCubic ? 2.0f : 1.0f) / stretch_;
+    first_ = static_cast<int64_t>(std::floor(position_ - support)) + 1;
+    last_ = stretched ? static_cast<int64_t>(std::ceil(position_ + support)) - 1
+                      : first_ + (params.mode == ResizeMode::kCubic ? 3 : 1);
+    skip_outside_ = params.exclude_outside;
+    if (skip_outside_ && (last_ < 0 || first_ > limit_)) skip_outside_ = false;
+    total_ = 1;
+    if (stretched || skip_outside_) {
+      float total = 0;
+      for (int64_t k = first_; k <= last_; ++k) total += raw_weight(k);
+      if (total != 0) total_ = total;
+    }
+    for (int64_t k = first_; k <= last_ && k - first_ < kCached; ++k)
+      cache_[static_cast<size_t>(k - first_)] = raw_weight(k) / total_;
+  }
+  bool outside() const { return outside_; }
+  int64_t first() const { return first_; }
+  int64_t last() const { return last_; }
+  int64_t source(int64_t k) const { return std::clamp<int64_t>(k, 0, limit_); }
+  float weight(int64_t k) const {
+    return k - first_ < kCached ? cache_[static_cast<size_t>(k - first_)] : raw_weight(k) / total_;
+  }
+
+ private:
+  static constexpr int64_t kCached = 16;
+
+  void set_single(int64_t i) {
+    outside_ = false;
+    first_ = last_ = limit_ = i;
+    cache_[0] = 1;
+  }
+  float raw_weight(int64_t k) const {
+    if (skip_outside_ && (k < 0 || k > limit_)) return 0;
+    const float t = std::fabs(static_cast<float>(k) - position_) * stretch_;
+    if (params_->mode == ResizeMode::kLinear) return t < 1 ? 1 - t : 0;
+    const auto a = static_cast<float>(params_->cubic_coefficient);
+    if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
+    return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
+  }
+
+  const ResizeParams* params_ = nullptr;
+  int64_t first_ = 0, last_ = 0, limit_ = 0;
+  float position_ = 0, stretch_ = 1, total_ = 1;
+  bool outside_ = false, skip_outside_ = false;
+  std::array<float, kCached> cache_{};
+};
+
+// Σ_a w(a) · (Σ_b w(b) · x[a, b]) over the dims d … rank − 1.
+template <class C, class Load>
+C weigh(const std::array<Taps, Shape::kMaxRank>& taps, const Strides& strides, int rank, int d, int64_t offset,
+        const Load& load) {
+  if (d == rank) return load(offset);
+  const Taps& here = taps[static_cast<size_t>(d)];
+  const int64_t stride = strides[static_cast<size_t>(d)];
+  if (here.first() == here.last()) return weigh<C>(taps, strides, rank, d + 1, offset + here.first() * stride, load);
+  C sum = 0;
+  for (int64_t k = here.first(); k <= here.last(); ++k) {
+    const float w = here.weight(k);
+    if (w != 0)
+      sum += static_cast<C>(w) * weigh<C>(taps, strides, rank, d + 1, offset + here.source(k) * stride, load);
+  }
+  return sum;
+}
+
+// Calls store(i, value) for each output element, with load(offset) giving input elements as C.
+template <class C, class Load, class Store>
+void interpolate(const ResizeParams& params, const ResizePlan& plan, const Strides& strides, const Load& load,
+                 const Store& store) {
+  if (plan.shape.elements() == 0) return;
+  const int rank = plan.rank;
+  if (rank == 0) return store(0, load(0));
+  std::array<Taps, Shape::kMaxRank> taps;
+  std::array<int64_t, Shape::kMaxRank> index{};
+  const auto last = static_cast<size_t>(rank - 1);
+  int outer_outside = 0;
+  const auto move = [&](int d) {
+    const auto at = static_cast<size_t>(d);
+    taps[at].set(params, plan.dims[at], index[at]);
+  };
+  for (int d = 0; d + 1 < rank; ++d) move(d);
+  int64_t i = 0;
+  while (true) {
+    outer_outside = 0;
+    for (int d = 0; d + 1 < rank; ++d) outer_outside += taps[static_cast<size_t>(d)].outside();
+    for (index[last] = 0; index[last] < plan.shape[rank - 1]; ++index[last], ++i) {
+      move(rank - 1);
+      if (outer_outside > 0 || taps[last].outside()) store(i, static_cast<C>(params.extrapolation_value));
+      else store(i, weigh<C>(taps, strides, rank, 0, 0, load));
+    }
+    int d = rank - 2;
+    for (; d >= 0; --d) {
+      const bool carry = ++index[static_cast<size_t>(d)] == plan.shape[d];
+      if (carry) index[static_cast<size_t>(d)] = 0;
+      move(d);
+      if (!carry) break;
+    }
+    if (d < 0) return;
+  }
+}
+
+// Input offset behind each output index of a dim, in elements; −1 for the extrapolation value.
+int64_t nearest_offset(const ResizeParams& params, const ResizeDim& dim, int64_t i, int64_t stride) {
+  if (!dim.listed) return i * stride;
+  float position = 0;
+  if (!resize_position(params.coordinates, dim, i, position)) return -1;
+  return nearest_index(params.nearest, dim, position) * stride;
+}
+
+void sample_nearest(const ResizeParams& params, const ResizePlan& plan, const Strides& strides, size_t bytes,
+                    const std::byte* outside, const std::byte* in, std::byte* out) {
+  if (plan.shape.elements() == 0) return;
+  if (plan.rank == 0) {
+    std::memcpy(out, in, bytes);
+    return;
+  }
+  std::array<int64_t, Shape::kMaxRank> index{};
+  const int rank = plan.rank;
+  const ResizeDim& inner = plan.dims[static_cast<size_t>(rank - 1)];
+  while (true) {
+    int64_t row = 0;
+    for (int d = 0; d + 1 < rank && row >= 0; ++d) {
+      const auto at = static_cast<size_t>(d);
+      const int64_t offset = nearest_offset(params, plan.dims[at], index[at], strides[at]);
+      row = offset < 0 ? -1 : row + offset;
+    }
+    for (int64_t i = 0; i < inner.out; ++i, out += bytes) {
+      const int64_t offset = row < 0 ? -1 : nearest_offset(params, inner, i, 1);
+      std::memcpy(out, offset < 0 ? outside : in + static_cast<size_t>(row + offset) * bytes, bytes);
+    }
+    int d = rank - 2;
+    for (; d >= 0; --d) {
+      if (++index[static_cast<size_t>(d)] < plan.shape[d]) break;
+      index[static_cast<size_t>(d)] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+Status refuse_type(DataType type) {
+  return refuse(kOp, "element type", to_string(type), "a number", StatusCode::kUnsupported);
+}
+
+// The extrapolation value as an element.
+Status outside_element(const ResizeParams& params, const TensorType& type, std::array<std::byte, 8>& element) {
+  element.fill(std::byte{0});
+  ByteQuant quant;
+  if (read_byte_quant(type, quant)) {
+    const auto q = static_cast<uint8_t>(quantize_value(static_cast<float>(params.extrapolation_value), quant.scale,
+                                                       quant.zero_point, quant.lo, quant.hi));
+    element[0] = static_cast<std::byte>(q);
+    return {};
+  }
+  if (params.coordinates != ResizeCoordinates::kTfCropAndResize) return {};
+  return with_number_type(type.dtype, [&]<class T>(T) -> Status {
+    const T value = store_number<T>(params.extrapolation_value);
+    std::memcpy(element.data(), &value, sizeof value);
+    return {};
+  }, [&] { return refuse_type(type.dtype); });
+}
+
+template <class T>
+void interpolate_quantised(const ResizeParams& params, const ResizePlan& plan, const Strides& strides,
+                           const ByteQuant& from, const ByteQuant& to, const T* in, T* out) {
+  interpolate<float>(
+      params, plan, strides,
+      [&](int64_t at) { return dequantize_value(in[at], from.scale, from.zero_point); },
+      [&](int64_t i, float y) { out[i] = static_cast<T>(quantize_value(y, to.scale, to.zero_point, to.lo, to.hi)); });
+}
+
+bool in_range(const ResizeParams& p) {
+  return p.mode >= ResizeMode::kNearest && p.mode <= ResizeMode::kCubic &&
+         p.coordinates >= ResizeCoordinates::kHalfPixel && p.coordinates <= ResizeCoordinates::kTfCropAndResize &&
+         p.nearest >= ResizeNearest::kRoundPreferFloor && p.nearest <= ResizeNearest::kCeil &&
+         p.aspect >= ResizeAspect::kStretch && p.aspect <= ResizeAspect::kNotSmaller;
+}
+
+}  // namespace
+
+Status infer_types(const ResizeParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
+  INGOT_TRY(check_arity(kOp, inputs, 1, 4, outputs));
+  if (!in_range(params)) return refuse(kOp, "mode, coordinates, nearest or aspect", "an unknown number", "a known one");
+  const DataType type = inputs[0].dtype;
+  if (params.mode != ResizeMode::kNearest &&
+      (type == DataType::kBool || type == DataType::kF8E4M3 || type == DataType::kF8E5M2))
+    return refuse_type(type);
+  ResizePlan plan;
+  INGOT_TRY(make_resize_plan(params, inputs, false, plan));
+  return set_output(kOp, outputs[0], type, plan.shape);
+}
+
+Status run_reference(const ResizeParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
+  INGOT_TRY(check_run(kOp, params, inputs, outputs));
+  std::array<OpInput, 4> values;
+  for (size_t i = 0; i < inputs.size(); ++i) values[i] = as_input(inputs[i]);
+  ResizePlan plan;
+  INGOT_TRY(make_resize_plan(params, std::span(values).first(inputs.size()), true, plan));
+  const TensorType &from = *inputs[0].type, &to = *outputs[0].type;
+  if (from.dtype != to.dtype)
+    return refuse(kOp, "type of the output", to_string(to.dtype), to_string(from.dtype), StatusCode::kInvalidArgument);
+  const Strides strides = row_major_strides(from.shape);
+  if (params.mode == ResizeMode::kNearest) {
+    std::array<std::byte, 8> element;
+    INGOT_TRY(outside_element(params, to, element));
+    sample_nearest(params, plan, strides, element_bytes(from.dtype), element.data(), inputs[0].as<std::byte>(),
+                   outputs[0].as<std::byte>());
+    return {};
+  }
+  if (from.quant || to.quant) {
+    ByteQuant in_quant, out_quant;
+    if (!read_byte_quant(from, in_quant) || !read_byte_quant(to, out_quant))
+      return refuse(kOp, "quantised interpolation", to_string(from), "u8 or s8 tensors with one scale each",
+                    StatusCode::kUnsupported);
+    if (from.dtype == DataType::kU8)
+      interpolate_quantised(params, plan, strides, in_quant, out_quant, inputs[0].as<uint8_t>(),
+                            outputs[0].as<uint8_t>());
+    else
+      interpolate_quantised(params, plan, strides, in_quant, out_quant, inputs[0].as<int8_t>(),
+                            outputs[0].as<int8_t>());
+    return {};
+  }
+  return with_number_type(from.dtype, [&]<class T>(T) -> Status {
+    using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const T* in = inputs[0].as<T>();
+    T* out = outputs[0].as<T>();
+    interpolate<C>(params, plan, strides, [&](int64_t at) { return static_cast<C>(load_number(in[at])); },
+                   [&](int64_t i, C y) { out[i] = store_number<T>(static_cast<double>(y)); });
+    return {};
+  }, [&] { return refuse_type(from.dtype); });
+}
+
+}  // namespace ingot
