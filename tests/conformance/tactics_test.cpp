@@ -78,7 +78,7 @@ TEST(Tactics, EveryOneGivesTheReferencesResults) {
           auto loaded = LoadedTactic::load(problem, *tactic, device);
           ASSERT_TRUE(loaded.ok()) << loaded.status().message();
           const Blob blob(loaded->blob().begin(), loaded->blob().end());
-          if (has_blob) EXPECT_EQ(blob, first_blob) << "packed constants depend on the instruction set or the threads";
+          EXPECT_TRUE(!has_blob || blob == first_blob) << "packed constants depend on the instruction set or the threads";
           first_blob = blob;
           has_blob = true;
           for (const ReferenceRun& run : runs) {
@@ -98,7 +98,8 @@ TEST(Tactics, EveryOneGivesTheReferencesResults) {
     }
   }
   for (const Tactic* tactic : TacticRegistry::builtin().all())
-    if (!is_reference(*tactic)) EXPECT_TRUE(reached.count(std::string(tactic->info().name))) << tactic->info().name << " is reached by no problem";
+    EXPECT_TRUE(is_reference(*tactic) || reached.count(std::string(tactic->info().name)))
+        << tactic->info().name << " is reached by no problem";
 }
 
 }  // namespace

@@ -30,8 +30,9 @@ void store_some(T* p, V value, int64_t n) {
 
 template <class Lanes>
 [[gnu::noinline]] typename Lanes::F curve(typename Lanes::F t, const RowEpilogue& e) {
-  return exact::activation<Lanes>(static_cast<UnaryFunction>(e.function), t, Lanes::set(static_cast<float>(e.alpha)),
-                                  Lanes::set(static_cast<float>(e.beta)));
+  const auto y = exact::activation<Lanes>(static_cast<UnaryFunction>(e.function), t, Lanes::set(static_cast<float>(e.alpha)),
+                                          Lanes::set(static_cast<float>(e.beta)));
+  return Lanes::or_nan(y, t);
 }
 
 template <class Lanes, class Residual, class Out, bool kCurved>

@@ -65,7 +65,7 @@ const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activ
   }
   if (y.dtype == DataType::kF32 ? y.quant.has_value() : !is_per_tensor_byte(y))
     return "output is neither f32 nor u8/s8 with one scale";
-  if (!exact::is_activation(activation.function)) return "activation cannot be fused";
+  if (!is_activation(activation.function)) return "activation cannot be fused";
   // Beyond this a product with an int32 could leave float's range.
   const float finest = *std::max_element(w.quant->scales.begin(), w.quant->scales.end());
   const float out_scale = y.dtype == DataType::kF32 ? 1.0f : scale_of(y);
@@ -98,7 +98,10 @@ Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, c
     row.low = -std::numeric_limits<float>::infinity();
     row.high = std::numeric_limits<float>::infinity();
     if (activation.function == UnaryFunction::kRelu) row.low = 0;
-    if (activation.function == UnaryFunction::kClip) row.low = e.alpha, row.high = e.beta;
+    if (activation.function == UnaryFunction::kClip) {
+      row.low = static_cast<float>(activation.alpha);
+      row.high = static_cast<float>(activation.beta);
+    }
   } else {
     row.curved = e.form == IntEpilogue::Form::kCurved;
     row.scale = e.scale;
