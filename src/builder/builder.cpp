@@ -36,8 +36,7 @@ Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptio
   INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
   INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
   if (!options.optimize) return graph;
-  INGOT_TRY(run_passes(graph, canonicalise_passes(), options));
-  INGOT_TRY(run_passes(graph, fuse_passes(), options));
+  INGOT_TRY(run_float_passes(graph, options));
   return graph;
 }
 
@@ -86,7 +85,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
       return Status(StatusCode::kInvalidArgument, "int8: no calibration data and no Q/DQ in the model; give --calib PATH or --calib-table FILE");
     }
   }
-  if (options.int8 || trained) INGOT_TRY(run_passes(graph, quantise_passes(), options));
+  if (options.int8 || trained) INGOT_TRY(run_quantise_passes(graph, options));
 
   const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});
   const auto costs = options.tune && !options.reference_only ? make_measured_cost(device, cache, options.time_budget_s)
@@ -161,7 +160,7 @@ Expected<BuildResult> build(const std::string& model_path, const BuildOptions& o
   return guarded<BuildResult>([&]() -> Expected<BuildResult> {
     INGOT_ASSIGN(Built built, build_plan(model_path, options));
     BuildResult result;
-    const EngineTarget target{built.plan.plan};
+    const EngineTarget target{&built.plan.plan};
     INGOT_ASSIGN(result.engine, encode_engine({&target, 1}, built.plan.report_json));
     result.report_json = std::move(built.plan.report_json);
     result.calibration_table = std::move(built.table);

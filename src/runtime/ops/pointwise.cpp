@@ -74,7 +74,7 @@ Status need_inputs(const char* op, std::span<const OpInput> inputs, size_t count
 }
 
 Status bad_type(std::string_view op, DataType got, const char* need) {
-  return Status(StatusCode::kInvalidArgument,
+  return Status(StatusCode::kInvalidModel,
                 std::string(op) + ": element type: got " + std::string(to_string(got)) + ", need " + need);
 }
 

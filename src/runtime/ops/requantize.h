@@ -16,6 +16,10 @@ namespace ingot {
 INGOT_REQUANTIZE float multiplier(float s_x, float s_w, float s_y, double alpha = 1) {
   return static_cast<float>(static_cast<double>(s_x) * static_cast<double>(s_w) * alpha / static_cast<double>(s_y));
 }
+// s_x / (s_y·n): from the sum of n values to their mean.
+INGOT_REQUANTIZE float average_multiplier(float s_x, float s_y, int64_t n) {
+  return static_cast<float>(static_cast<double>(s_x) / (static_cast<double>(s_y) * static_cast<double>(n)));
+}
 // out[c] = multiplier(s_x, s_w[c], s_y, alpha); w_scales holds one scale for all, or one for each out element.
 void fill_multipliers(float s_x, std::span<const float> w_scales, float s_y, double alpha, std::span<float> out);
 

@@ -35,7 +35,7 @@ Status window_output(const char* op, int i, bool ceil, WindowAxis& axis);
 Status check_output_size(const char* op, const Shape& shape);
 
 inline Status bad_operand(const char* op, const std::string& what) {
-  return Status(StatusCode::kInvalidArgument, std::string(op) + ": " + what);
+  return Status(StatusCode::kInvalidModel, std::string(op) + ": " + what);
 }
 
 }  // namespace ingot

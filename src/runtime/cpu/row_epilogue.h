@@ -1,0 +1,97 @@
+// From int32 sums to stored results, 16 channels at a time: the formulas of docs/numerics.md over the lanes of one
+// instruction set. For ISA files only: everything has internal linkage.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/cpu/igemm_s8.h"
+#include "runtime/ops/exact_math.h"
+
+namespace ingot::cpu {
+namespace {
+
+// Reads and writes of fewer than 16 elements go through a buffer, so that nothing outside the tensors is touched.
+template <class Lanes, class T>
+auto load_some(const T* p, int64_t n) {
+  if (n >= 16) return Lanes::load(p);
+  alignas(64) T buffer[16] = {};
+  std::memcpy(buffer, p, static_cast<size_t>(n) * sizeof(T));
+  return Lanes::load(buffer);
+}
+template <class Lanes, class T, class V>
+void store_some(T* p, V value, int64_t n) {
+  if (n >= 16) return Lanes::store(p, value);
+  alignas(64) T buffer[16];
+  Lanes::store(buffer, value);
+  std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
+}
+
+template <class Lanes>
+[[gnu::noinline]] typename Lanes::F curve(typename Lanes::F t, const RowEpilogue& e) {
+  return exact::activation<Lanes>(static_cast<UnaryFunction>(e.function), t, Lanes::set(static_cast<float>(e.alpha)),
+                                  Lanes::set(static_cast<float>(e.beta)));
+}
+
+template <class Lanes, class Residual, class Out, bool kCurved>
+void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
+                 const RowEpilogue& e) {
+  using F = typename Lanes::F;
+  constexpr bool kFloat = std::is_same_v<Out, float>;
+  const F low = Lanes::set(e.low), high = Lanes::set(e.high);
+  for (int r = 0; r < rows; ++r) {
+    const int64_t at = (row + r) * e.out_stride + channel;
+    Out* out = static_cast<Out*>(e.out) + at;
+    for (int64_t c = 0; c < channels; c += 16) {
+      F t = Lanes::mul(Lanes::to_float(Lanes::load(sums + r * sum_stride + c)), Lanes::load(e.multiplier + channel + c));
+      if constexpr (!std::is_void_v<Residual>) {
+        const auto value = load_some<Lanes>(static_cast<const Residual*>(e.residual) + at + c, channels - c);
+        if constexpr (std::is_same_v<Residual, float>) {
+          t = Lanes::add(t, value);
+        } else {
+          t = Lanes::fma(Lanes::to_float(Lanes::sub(value, Lanes::set_i(e.residual_zero))), Lanes::set(e.residual_multiplier), t);
+        }
+      }
+      if constexpr (kCurved) t = curve<Lanes>(t, e);
+      if constexpr (kFloat) {
+        if constexpr (!kCurved) t = Lanes::min(high, Lanes::max(low, t));
+        store_some<Lanes>(out + c, t, channels - c);
+      } else {
+        if constexpr (kCurved) t = Lanes::zero_nans(Lanes::div(t, Lanes::set(e.scale)));
+        const auto q = Lanes::add(Lanes::round(Lanes::min(Lanes::max(t, low), high)), Lanes::set_i(e.zero));
+        store_some<Lanes>(out + c, q, channels - c);
+      }
+    }
+  }
+}
+
+template <class Lanes, class Residual, class Out>
+void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
+                 const RowEpilogue& e) {
+  if (e.curved) finish_rows<Lanes, Residual, Out, true>(sums, rows, sum_stride, row, channel, channels, e);
+  else finish_rows<Lanes, Residual, Out, false>(sums, rows, sum_stride, row, channel, channels, e);
+}
+
+// sums[r][c] for `rows` rows from `row` on and `channels` channels from `channel` on; readable to whole blocks of 16.
+template <class Lanes>
+void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
+                 const RowEpilogue& e) {
+  const auto go = [&]<class Residual, class Out>(Residual*, Out*) {
+    finish_rows<Lanes, Residual, Out>(sums, rows, sum_stride, row, channel, channels, e);
+  };
+  const auto with_residual = [&](auto* out) {
+    switch (e.residual_stored) {
+      case Stored::kNone: return go(static_cast<void*>(nullptr), out);
+      case Stored::kU8: return go(static_cast<uint8_t*>(nullptr), out);
+      case Stored::kS8: return go(static_cast<int8_t*>(nullptr), out);
+      case Stored::kF32: return go(static_cast<float*>(nullptr), out);
+    }
+  };
+  if (e.stored == Stored::kU8) with_residual(static_cast<uint8_t*>(nullptr));
+  else if (e.stored == Stored::kS8) with_residual(static_cast<int8_t*>(nullptr));
+  else with_residual(static_cast<float*>(nullptr));
+}
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,120 @@
+// Type checks and epilogue set-up of the 8-bit layers.
+#include "runtime/cpu/s8_layer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "runtime/ops/element.h"
+#include "runtime/ops/requantize.h"
+
+namespace ingot::cpu {
+namespace {
+
+Stored stored_as(DataType type) {
+  switch (type) {
+    case DataType::kU8: return Stored::kU8;
+    case DataType::kS8: return Stored::kS8;
+    default: return Stored::kF32;
+  }
+}
+
+bool usable_scale(float scale) { return std::isfinite(scale) && scale > 0; }
+
+}  // namespace
+
+bool is_per_tensor_byte(const TensorType& type) {
+  if (!is_quantized(type) || type.quant->axis >= 0 || type.quant->scales.size() != 1) return false;
+  const int32_t zero = zero_point_of(type);
+  const QuantRange range = quant_range(type.dtype);
+  return usable_scale(type.quant->scales[0]) && zero >= range.lo && zero <= range.hi;
+}
+
+int32_t unsigned_zero(const TensorType& x) { return zero_point_of(x) + (x.dtype == DataType::kS8 ? 128 : 0); }
+
+const Operand* optional_operand(std::span<const Operand> operands, size_t i) {
+  return i < operands.size() && operands[i].present ? &operands[i] : nullptr;
+}
+
+const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activation& activation) {
+  if (problem.inputs.size() < 2 || !problem.inputs[1].present || problem.outputs.size() != 1) return "needs x, w and one output";
+  const TensorType& x = problem.inputs[0].type;
+  const TensorType& w = problem.inputs[1].type;
+  const TensorType& y = problem.outputs[0].type;
+  if (!is_byte(x.dtype)) return "activations are not u8 or s8";
+  if (!is_per_tensor_byte(x)) return "activations need one scale and zero point";
+  if (!problem.inputs[1].is_constant) return "weights are not constant";
+  if (w.dtype != DataType::kS8) return "weights are not s8";
+  if (!w.quant || w.quant->scales.empty()) return "weights have no scales";
+  if (w.shape.rank <= weight_axis) return "weights have too few dims";
+  if (w.quant->scales.size() != 1 &&
+      (w.quant->axis != weight_axis || w.quant->scales.size() != static_cast<size_t>(w.shape[weight_axis])))
+    return "weight scales are neither one nor one per output channel";
+  if (std::any_of(w.quant->zero_points.begin(), w.quant->zero_points.end(), [](int32_t z) { return z != 0; }))
+    return "weights have a zero point";
+  if (!std::all_of(w.quant->scales.begin(), w.quant->scales.end(), usable_scale)) return "a weight scale is not positive and finite";
+  if (const Operand* bias = optional_operand(problem.inputs, 2)) {
+    if (!bias->is_constant || bias->type.dtype != DataType::kS32) return "bias is not a constant s32";
+    if (bias->type.shape.elements() != w.shape[weight_axis]) return "bias is not one value per output channel";
+  }
+  if (const Operand* residual = optional_operand(problem.inputs, 3)) {
+    if (residual->type.dtype != DataType::kF32 && !is_per_tensor_byte(residual->type))
+      return "residual is neither f32 nor u8/s8 with one scale";
+    if (!(residual->type.shape == y.shape) || residual->type.layout != y.layout) return "residual and output differ in shape or layout";
+  }
+  if (y.dtype == DataType::kF32 ? y.quant.has_value() : !is_per_tensor_byte(y))
+    return "output is neither f32 nor u8/s8 with one scale";
+  if (!exact::is_activation(activation.function)) return "activation cannot be fused";
+  // Beyond this a product with an int32 could leave float's range.
+  const float finest = *std::max_element(w.quant->scales.begin(), w.quant->scales.end());
+  const float out_scale = y.dtype == DataType::kF32 ? 1.0f : scale_of(y);
+  if (!(multiplier(scale_of(x), finest, std::min(out_scale, 1.0f)) < 1e20f)) return "scales of inputs and output are too far apart";
+  return nullptr;
+}
+
+Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, const Activation& activation, double alpha,
+                                       int64_t channels) {
+  const TensorType& y = problem.outputs[0].type;
+  const Operand* residual = optional_operand(problem.inputs, 3);
+  INGOT_ASSIGN(const IntEpilogue e, make_int_epilogue(op, activation, residual ? &residual->type : nullptr, y));
+  LoadedEpilogue loaded;
+  loaded.multipliers.assign(static_cast<size_t>(channels + kBlockChannels), 0.0f);
+  fill_multipliers(scale_of(problem.inputs[0].type), problem.inputs[1].type.quant->scales, e.multiplier_scale(), alpha,
+                   std::span(loaded.multipliers).first(static_cast<size_t>(channels)));
+  RowEpilogue& row = loaded.row;
+  row.out_stride = channels;
+  row.stored = stored_as(y.dtype);
+  if (residual) {
+    row.residual_stored = stored_as(residual->type.dtype);
+    row.residual_zero = e.residual_zero_point;
+    row.residual_multiplier = e.residual_multiplier;
+  }
+  row.function = static_cast<int64_t>(activation.function);
+  row.alpha = activation.alpha;
+  row.beta = activation.beta;
+  if (row.stored == Stored::kF32) {
+    row.curved = !is_clamp(activation.function);
+    row.low = -std::numeric_limits<float>::infinity();
+    row.high = std::numeric_limits<float>::infinity();
+    if (activation.function == UnaryFunction::kRelu) row.low = 0;
+    if (activation.function == UnaryFunction::kClip) row.low = e.alpha, row.high = e.beta;
+  } else {
+    row.curved = e.form == IntEpilogue::Form::kCurved;
+    row.scale = e.scale;
+    row.zero = e.zero_point;
+    row.low = static_cast<float>(e.lo - e.zero_point);
+    row.high = static_cast<float>(e.hi - e.zero_point);
+  }
+  return loaded;
+}
+
+RowEpilogue bound_epilogue(const LoadedEpilogue& epilogue, const KernelArgs& args) {
+  RowEpilogue row = epilogue.row;
+  row.multiplier = epilogue.multipliers.data();
+  row.out = args.outputs[0];
+  row.residual = row.residual_stored == Stored::kNone ? nullptr : args.inputs[3];
+  return row;
+}
+
+}  // namespace ingot::cpu

@@ -1,0 +1,33 @@
+// What the 8-bit layers (conv, depthwise, matmul) share outside their inner loops: which operand types they take, and the
+// epilogue made from them.
+#pragma once
+
+#include <vector>
+
+#include "runtime/cpu/igemm_s8.h"
+#include "runtime/tactic.h"
+
+namespace ingot::cpu {
+
+// Operands are x, w, bias (optional), residual (optional) → y. Null, or why the types cannot be served:
+// x u8/s8 per tensor; w constant s8, zero point 0, one scale or one per output channel (dim `weight_axis`);
+// bias constant s32; residual u8/s8 per tensor or f32; y u8/s8 per tensor or f32.
+const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activation& activation);
+
+// One scale and a zero point in the type's range.
+bool is_per_tensor_byte(const TensorType& type);
+// The zero point of x in the unsigned form that kernels compute in: +128 for s8.
+int32_t unsigned_zero(const TensorType& x);
+const Operand* optional_operand(std::span<const Operand> operands, size_t i);  // null if absent
+
+// A RowEpilogue with what it points to. `row.out` and `row.residual` are set at each run.
+struct LoadedEpilogue {
+  RowEpilogue row;
+  std::vector<float> multipliers;  // `channels`, and room to read a whole block from any channel
+};
+Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, const Activation& activation, double alpha,
+                                       int64_t channels);
+// The epilogue of one call: pointers filled in.
+RowEpilogue bound_epilogue(const LoadedEpilogue& epilogue, const KernelArgs& args);
+
+}  // namespace ingot::cpu
