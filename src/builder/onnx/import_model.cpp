@@ -48,7 +48,7 @@ Expected<ModelInput> read_input(const onnx::ValueInfoProto& info) {
   std::vector<int64_t> fixed_dims = dims;
   std::replace(fixed_dims.begin(), fixed_dims.end(), Shape::kDynamic, int64_t{1});
   if (!checked_elements(fixed_dims)) return invalid(where + ": has more elements than can be counted");
-  input.dims = Shape::of(dims);
+  input.shape = Shape::of(dims);
   return input;
 }
 
