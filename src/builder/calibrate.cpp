@@ -168,7 +168,7 @@ Expected<std::vector<ShapeProfile>> derive_profiles(const std::string& model_pat
   std::vector<const ModelInput*> open;
   for (const ModelInput& input : inputs) {
     const bool given = std::any_of(profiles.begin(), profiles.end(), [&](const ShapeProfile& p) { return p.input == input.name; });
-    if (!given && !input.dims.is_static()) open.push_back(&input);
+    if (!given && !input.shape.is_static()) open.push_back(&input);
   }
   if (open.empty()) return profiles;
   std::map<std::string, std::map<std::vector<int64_t>, int64_t>> seen;  // input → shape → how often
@@ -201,12 +201,12 @@ Expected<std::vector<ShapeProfile>> derive_profiles(const std::string& model_pat
         profile.opt = shape;
       }
     }
-    if (!ranks_agree || profile.min.rank != input->dims.rank)
+    if (!ranks_agree || profile.min.rank != input->shape.rank)
       return Status(StatusCode::kInvalidArgument, "calibration data for input '" + input->name + "' has the wrong rank: got " +
-                                                      std::to_string(profile.min.rank) + ", need " + std::to_string(input->dims.rank));
+                                                      std::to_string(profile.min.rank) + ", need " + std::to_string(input->shape.rank));
     // A lone dynamic batch may grow to 8, as without data.
-    bool only_batch = input->dims.rank > 0 && input->dims[0] < 0;
-    for (int i = 1; i < input->dims.rank; ++i) only_batch = only_batch && input->dims[i] >= 0;
+    bool only_batch = input->shape.rank > 0 && input->shape[0] < 0;
+    for (int i = 1; i < input->shape.rank; ++i) only_batch = only_batch && input->shape[i] >= 0;
     if (only_batch) {
       profile.min[0] = 1;
       profile.max[0] = std::max<int64_t>(8, profile.max[0]);
