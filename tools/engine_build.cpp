@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   app.add_option("--calib-samples", options.max_calibration_samples, "uses at most this many samples (0: all)")->capture_default_str();
   app.add_option("--float-layer", options.float_layers, "keeps a layer or tensor in float (may be repeated)")->type_name("NAME");
   cli::add_sample_flags(app, samples);
-  app.add_option("--profile", flags.profiles, "dims of a dynamic input, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'")->type_name("PROFILE");
+  app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE");
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
   app.add_option("--cpu-level", options.cpu_level, "at most: scalar, avx2, avx_vnni, avx512_vnni");
   app.add_option("--timing-cache", options.timing_cache, "timings are read from and added to this file")->type_name("FILE");

@@ -211,7 +211,7 @@ int main(int argc, char** argv) {
   app.add_option("--data", flags.data, "samples: a folder of images or arrays, or one file")->type_name("PATH");
   app.add_option("--outputs-dir", flags.outputs_dir, "writes out_0.pb, out_1.pb … (or NNNN.npz, see --format)")->type_name("DIR");
   app.add_option("--format", flags.format, "of the outputs: pb or npz")->capture_default_str()->check(CLI::IsMember({"pb", "npz"}));
-  app.add_option("--profile-shapes", flags.profiles, "with --onnx: dims of dynamic inputs, min:opt:max")->type_name("PROFILE");
+  app.add_option("--profile-shapes", flags.profiles, "with --onnx: dims of dynamic inputs, min:opt:max")->delimiter(',')->type_name("PROFILE");
   app.add_option("--shape", flags.shapes, "when timing: sets an input's shape, as x=1x3x48x320")->type_name("SHAPE");
   app.add_flag("--bench", flags.bench, "times it");
   app.add_flag("--profile", flags.profile, "times every layer");
