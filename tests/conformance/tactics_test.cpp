@@ -54,6 +54,7 @@ TEST(Tactics, EveryOneGivesTheReferencesResults) {
   const CpuFeatures machine = detect_cpu_features();
   ThreadPool one(1), two(2);
   std::set<std::string> reached;
+  int comparisons = 0;
   for (const TestProblem& problem : all_problems()) {
     SCOPED_TRACE(problem.text + (problem.name.empty() ? "" : " # " + problem.name));
     std::vector<ReferenceRun> runs;
@@ -88,6 +89,7 @@ TEST(Tactics, EveryOneGivesTheReferencesResults) {
             const auto results = loaded->outputs();
             ASSERT_TRUE(results.ok()) << results.status().message();
             EXPECT_EQ(compare(problem, run, *results), "");
+            ++comparisons;
           }
           if (!blob.empty()) {
             // A blob of another size comes from a damaged file and is refused, not read.
@@ -97,6 +99,7 @@ TEST(Tactics, EveryOneGivesTheReferencesResults) {
       }
     }
   }
+  std::cout << comparisons << " comparisons of " << reached.size() << " tactics\n";
   for (const Tactic* tactic : TacticRegistry::builtin().all())
     EXPECT_TRUE(is_reference(*tactic) || reached.count(std::string(tactic->info().name)))
         << tactic->info().name << " is reached by no problem";
