@@ -94,6 +94,11 @@ class ConvKernel final : public Kernel {
       const int64_t w0 = p.w * layer_.stride[2] - run.pad[2];
       const bool inside = w0 >= 0 && w0 + runs_.width <= run.in[2];
       const int64_t from = std::clamp<int64_t>(-w0, 0, runs_.width), to = std::clamp<int64_t>(run.in[2] - w0, from, runs_.width);
+      if (inside && runs_.planes == 1 && kernel[0] == 1 && steps == 1 && h0 >= 0 && h0 + (kernel[1] - 1) * layer_.dilation[1] < run.in[1]) {
+        const float* base = x + p.n * image + d0 * slice + h0 * line + w0 * pixel;
+        for (int64_t kh = 0; kh < kernel[1]; ++kh, pointer += table.stride, base += layer_.dilation[1] * line) *pointer = base;
+        continue;
+      }
       float* patch = table.patches + i * runs_.patch_floats;
       for (int64_t c = 0; c < runs_.planes; ++c)
         for (int64_t kd = 0; kd < kernel[0]; ++kd)
@@ -145,7 +150,7 @@ class ConvTactic final : public Tactic {
   Support supports(const Problem& problem) const override {
     if (const char* refusal = refuse_f32_conv(problem, input_)) return {refusal};
     const Shape& w = problem.inputs[1].type.shape;
-    if (w[1] == 1 && params_of(problem).groups > 1) return {"depthwise: too few products for a matrix kernel"};
+    if (is_depthwise(w, params_of(problem))) return {"depthwise: too few products for a matrix kernel"};
     if (input_ == Layout::kLinear && (params_of(problem).groups != 1 || w[1] > 16)) return {"row-major input of many channels"};
     return {};
   }

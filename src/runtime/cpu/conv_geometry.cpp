@@ -48,4 +48,6 @@ const char* refuse_f32_conv(const Problem& problem, Layout input) {
   return nullptr;
 }
 
+bool is_depthwise(const Shape& w, const ConvParams& params) { return params.groups > 1 && w[1] == 1 && w[0] == params.groups; }
+
 }  // namespace ingot::cpu

@@ -30,6 +30,9 @@ ConvRun conv_run_of(const ConvLayer& layer, const Shape& x, const Shape& y);
 // Null, or why a Conv of these operands cannot be served by kernels that write channels_last.
 const char* refuse_f32_conv(const Problem& problem, Layout input);
 
+// One input and one output channel in each of several groups.
+bool is_depthwise(const Shape& w, const ConvParams& params);
+
 // Walks output positions in row-major order.
 struct Position {
   int64_t n, d, h, w;

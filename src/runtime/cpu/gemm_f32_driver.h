@@ -74,7 +74,8 @@ void run_gemm_part(const FloatGemm& g, const FloatKernels& kernels, int64_t pane
     for (int64_t p = panel_begin; p < panel_end; ++p) {
       const int64_t group = p / panels, in_group = p % panels;
       const int64_t block = in_group * g.blocks / panels, blocks = (in_group + 1) * g.blocks / panels - block;
-      const int64_t rows_per_tile = kernels.max_rows[blocks - 1];
+      // Tiles of nearly equal heights: a last one of one row would wait for its own sums.
+      const int64_t most_rows = kernels.max_rows[blocks - 1], tiles = (count + most_rows - 1) / most_rows;
       const float* weights = g.weights + (group * g.blocks + block) * block_stride;
       FloatEpilogue epilogue = g.epilogue;
       const int64_t first_channel = group * g.group_channels;
@@ -100,8 +101,8 @@ void run_gemm_part(const FloatGemm& g, const FloatKernels& kernels, int64_t pane
         tile.weights = weights + (run * g.run_length + in_run) * kFloatBlock;
         tile.first = piece == 0;
         tile.last = piece == pieces - 1;
-        for (int64_t r = 0; r < count; r += rows_per_tile) {
-          const int64_t rows = std::min(rows_per_tile, count - r);
+        for (int64_t t = 0; t < tiles; ++t) {
+          const int64_t r = t * count / tiles, rows = (t + 1) * count / tiles - r;
           tile.rows = pointers + run * chunk + r;
           tile.out_offsets = out_offsets + r;
           tile.partial = partial + r * blocks * kFloatBlock;
