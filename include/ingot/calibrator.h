@@ -39,7 +39,7 @@ struct CalibrationRange {
   float observed_min = 0, observed_max = 0;
   // For bias correction: the mean of each channel inside the clipped range, and after quantisation. Channels are dim 1 of
   // what convolutions read and the last dim of what matrix products read. Empty: no correction.
-  std::vector<float> clipped_mean, quantized_mean;
+  std::vector<float> clipped_mean = {}, quantized_mean = {};
 };
 
 // Text file, one tensor a line, keyed by tensor name; names the model by its hash. Editable by hand.

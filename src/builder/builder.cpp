@@ -16,6 +16,7 @@
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
 #include "builder/onnx/import_model.h"
+#include "builder/pass_manager.h"
 #include "builder/pipeline.h"
 #include "builder/plan/emit_plan.h"
 #include "builder/verify_engine.h"
@@ -36,8 +37,7 @@ Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptio
   INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
   INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
   if (!options.optimize) return graph;
-  INGOT_TRY(run_passes(graph, canonicalise_passes(), options));
-  INGOT_TRY(run_passes(graph, fuse_passes(), options));
+  INGOT_TRY(run_float_passes(graph, options));
   return graph;
 }
 
@@ -65,6 +65,7 @@ struct Built {
 
 Expected<Built> build_plan(const std::string& model_path, const BuildOptions& given) {
   BuildOptions options = given;
+  INGOT_TRY(check_pass_names(options.disabled_passes));
   Built built;
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
   INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
@@ -86,7 +87,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
       return Status(StatusCode::kInvalidArgument, "int8: no calibration data and no Q/DQ in the model; give --calib PATH or --calib-table FILE");
     }
   }
-  if (options.int8 || trained) INGOT_TRY(run_passes(graph, quantise_passes(), options));
+  if (options.int8 || trained) INGOT_TRY(run_quantise_passes(graph, options));
 
   const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});
   const auto costs = options.tune && !options.reference_only ? make_measured_cost(device, cache, options.time_budget_s)
@@ -161,7 +162,7 @@ Expected<BuildResult> build(const std::string& model_path, const BuildOptions& o
   return guarded<BuildResult>([&]() -> Expected<BuildResult> {
     INGOT_ASSIGN(Built built, build_plan(model_path, options));
     BuildResult result;
-    const EngineTarget target{built.plan.plan};
+    const EngineTarget target{&built.plan.plan};
     INGOT_ASSIGN(result.engine, encode_engine({&target, 1}, built.plan.report_json));
     result.report_json = std::move(built.plan.report_json);
     result.calibration_table = std::move(built.table);
@@ -183,6 +184,13 @@ Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildO
     INGOT_ASSIGN(const Graph graph, make_float_graph(model_path, options));
     return calibrate_graph(graph, options);
   });
+}
+
+Expected<std::vector<std::string>> model_input_names(const std::string& model_path) {
+  INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_model_inputs(model_path));
+  std::vector<std::string> names;
+  for (const ModelInput& input : inputs) names.push_back(input.name);
+  return names;
 }
 
 Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {

@@ -92,36 +92,6 @@ class Observer final : public StepObserver {
 
 }  // namespace
 
-Status set_sample(ExecutionContext& context, const Engine& engine, std::span<const NamedTensor> sample) {
-  const std::vector<TensorInfo> inputs = engine.inputs();
-  std::vector<bool> given(inputs.size(), false);
-  for (const NamedTensor& tensor : sample) {
-    size_t index = 0;
-    if (!(tensor.name.empty() && inputs.size() == 1))
-      while (index < inputs.size() && inputs[index].name != tensor.name) ++index;
-    if (index == inputs.size()) {
-      std::string names;
-      for (const TensorInfo& input : inputs) names += (names.empty() ? "" : ", ") + input.name;
-      return Status(StatusCode::kInvalidArgument, "sample: no input is called '" + tensor.name + "': need " + names);
-    }
-    const TensorInfo& input = inputs[index];
-    if (tensor.dtype != input.dtype)
-      return Status(StatusCode::kInvalidArgument, "sample: input '" + input.name + "' has the wrong element type: got " +
-                                                      std::string(to_string(tensor.dtype)) + ", need " + std::string(to_string(input.dtype)));
-    INGOT_TRY(context.set_shape(input.name, tensor.shape));
-    const Buffer buffer = context.input_buffer(input.name);
-    const auto bytes = static_cast<size_t>(tensor.shape.elements()) * element_bytes(tensor.dtype);
-    if (tensor.data.size() != bytes || buffer.bytes < bytes)
-      return Status(StatusCode::kInvalidArgument, "sample: input '" + input.name + "' has the wrong size: got " +
-                                                      std::to_string(tensor.data.size()) + " bytes, need " + std::to_string(bytes));
-    if (bytes) std::memcpy(buffer.data, tensor.data.data(), bytes);
-    given[index] = true;
-  }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!given[i]) return Status(StatusCode::kInvalidArgument, "sample: input '" + inputs[i].name + "' is missing");
-  return {};
-}
-
 Expected<CalibrationTable> calibrate_graph(const Graph& graph, const BuildOptions& options) {
   SampleSource& source = *options.calibration;
   ObservedMap observed = observed_values(graph, options);
@@ -146,7 +116,7 @@ Expected<CalibrationTable> calibrate_graph(const Graph& graph, const BuildOption
       if (options.stop && *options.stop) return Status(StatusCode::kInterrupted, "calibration: interrupted");
       INGOT_ASSIGN(const bool more, source.next(sample));
       if (!more) break;
-      if (Status status = set_sample(context, engine, sample); !status.ok())
+      if (Status status = feed_sample(context, engine, sample); !status.ok())
         return std::move(status).with_context("calibration sample " + std::to_string(count));
       for (const TensorInfo& input : engine.inputs()) {
         INGOT_ASSIGN(const Shape shape, context.shape(input.name));

@@ -1,14 +1,16 @@
-// THE list of passes, in order (pipeline.cpp).
+// The stages before tuning: what runs when, whatever the lists in passes.h hold.
 #pragma once
 
-#include <span>
-
-#include "builder/pass_manager.h"
+#include "builder/graph/graph.h"
+#include "ingot/builder.h"
+#include "ingot/status.h"
 
 namespace ingot {
 
-std::span<const Pass> canonicalise_passes();  // what the model means, spelled one way
-std::span<const Pass> fuse_passes();          // float groups: what runs as one layer
-std::span<const Pass> quantise_passes();      // Q/DQ from the table or the model, then integer layers
+// What the model means, spelled one way; then what runs as one layer. Float fusion comes before quantisation, so that nothing
+// inside a fused group is ever quantised, and batch norm is folded before ranges are observed.
+Status run_float_passes(Graph& graph, const BuildOptions& options);
+// Q/DQ from the calibration table or from the model, then integer layers.
+Status run_quantise_passes(Graph& graph, const BuildOptions& options);
 
 }  // namespace ingot

@@ -3,7 +3,7 @@
 //   model <hash>
 //   method percentile 99.999
 //   samples 500
-//   <tensor> <low> <high> <observed min> <observed max>
+//   <tensor> <low> <high> <observed min> <observed max> [means <channels> <clipped mean>… <quantised mean>…]
 // A tensor name that is not plain is quoted, with \" \\ \n \t \xHH inside. Floats are the shortest text that reads back alike.
 #include "ingot/calibrator.h"
 
@@ -167,12 +167,31 @@ Status parse_header(LineReader& line) {
   return {};
 }
 
+// The channel means of bias correction; numbers are read as they come, so a false count cannot make it allocate.
+Status parse_means(LineReader& line, CalibrationRange& range) {
+  const std::string_view keyword = line.plain_word();
+  if (keyword != "means") return line.error("text behind the range", LineReader::show(keyword), "'means' or the end of the line");
+  const std::string_view digits = line.plain_word();
+  int64_t channels = 0;
+  const auto [last, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), channels);
+  if (digits.empty() || problem != std::errc() || last != digits.data() + digits.size() || channels < 1)
+    return line.error("channel count is not a whole number", LineReader::show(digits), "1 or more");
+  for (auto* means : {&range.clipped_mean, &range.quantized_mean})
+    for (int64_t i = 0; i < channels; ++i) {
+      float mean = 0;
+      INGOT_TRY(line.number(mean, "channel mean"));
+      means->push_back(mean);
+    }
+  return {};
+}
+
 Status parse_tensor(LineReader& line, std::string name, CalibrationTable& table) {
   CalibrationRange range;
   INGOT_TRY(line.number(range.low, "low end"));
   INGOT_TRY(line.number(range.high, "high end"));
   INGOT_TRY(line.number(range.observed_min, "observed minimum"));
   INGOT_TRY(line.number(range.observed_max, "observed maximum"));
+  if (!line.at_end()) INGOT_TRY(parse_means(line, range));
   if (!line.at_end()) return line.error("text behind the range", LineReader::show(line.remainder()), "the end of the line");
   if (!(range.low <= 0 && range.high >= 0)) {
     std::string got = "[";
@@ -214,6 +233,11 @@ std::string CalibrationTable::to_text() const {
     append_float(text, range.high);
     append_float(text, range.observed_min);
     append_float(text, range.observed_max);
+    if (!range.clipped_mean.empty() && range.clipped_mean.size() == range.quantized_mean.size()) {
+      text += " means " + std::to_string(range.clipped_mean.size());
+      for (const auto* means : {&range.clipped_mean, &range.quantized_mean})
+        for (float mean : *means) append_float(text, mean);
+    }
     text += '\n';
   }
   return text;

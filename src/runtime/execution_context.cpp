@@ -91,17 +91,17 @@ void ExecutionContext::Impl::prepare() {
     if (plan.slots[i].home == Slot::Home::kConstant) homes[i] = const_cast<void*>(engine->constants[i]);
   }
   arguments.resize(plan.steps.size());
-  size_t most_outputs = 0;
+  size_t most_operands = 0;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     arguments[i].first = operand_slots.size();
     for (size_t k = 0; k < step.inputs.size(); ++k) operand_slots.push_back(step.inputs[k]);
     operand_slots.insert(operand_slots.end(), step.outputs.begin(), step.outputs.end());
-    most_outputs = std::max(most_outputs, step.outputs.size());
+    most_operands = std::max(most_operands, step.inputs.size() + step.outputs.size());
   }
   pointers.resize(operand_slots.size());
   operand_shapes.resize(operand_slots.size());
-  observed.resize(most_outputs);
+  observed.resize(most_operands);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     const size_t first = arguments[i].first, inputs = step.inputs.size(), outputs = step.outputs.size();
@@ -172,8 +172,13 @@ Status ExecutionContext::Impl::run() {
 
 void ExecutionContext::Impl::observe(size_t step_index, double elapsed_us) {
   const Step& step = plan.steps[step_index];
-  for (size_t i = 0; i < step.outputs.size(); ++i) observed[i] = {&shapes.types()[step.outputs[i]], homes[step.outputs[i]]};
-  observer->after_step(step_index, step, std::span(observed).first(step.outputs.size()), elapsed_us);
+  const size_t first = arguments[step_index].first, inputs = step.inputs.size(), operands = inputs + step.outputs.size();
+  for (size_t i = 0; i < operands; ++i) {
+    const uint32_t slot = operand_slots[first + i];
+    observed[i] = slot == kNoIndex ? ConstTensorRef{} : ConstTensorRef{&shapes.types()[slot], pointers[first + i]};
+  }
+  observer->after_step(step_index, step, std::span(observed).first(inputs),
+                       std::span(observed).subspan(inputs, step.outputs.size()), elapsed_us);
 }
 
 Buffer ExecutionContext::Impl::own_buffer(std::string_view tensor, bool is_input) {

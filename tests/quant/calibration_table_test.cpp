@@ -89,7 +89,7 @@ TEST(CalibrationTable, ErrorsNameTheLine) {
   EXPECT_EQ(error_of(head + "x -1 1e99 0 0"), "calibration table, line 2: high end is not a finite number: got '1e99', need a number");
   EXPECT_EQ(error_of(head + "x -1 1 0"), "calibration table, line 2: observed maximum is not a finite number: got nothing, need a number");
   EXPECT_EQ(error_of(head + "x 1 2 0 0"), "calibration table, line 2: range does not hold 0: got [ 1 2 ], need low <= 0 <= high");
-  EXPECT_EQ(error_of(head + "x 0 1 0 1 7"), "calibration table, line 2: text behind the range: got '7', need the end of the line");
+  EXPECT_EQ(error_of(head + "x 0 1 0 1 7"), "calibration table, line 2: text behind the range: got '7', need 'means' or the end of the line");
   EXPECT_EQ(error_of(head + "x 0 1 0 1\n\"x\" 0 1 0 1"), "calibration table, line 3: tensor named twice: got 'x', need one line per tensor");
   EXPECT_EQ(error_of(head + "model a\nmodel b"), "calibration table, line 3: field given twice: got 'model', need one line");
   EXPECT_EQ(error_of(head + "samples -3"), "calibration table, line 2: sample count is not a whole number: got '-3', need 0 or more");
@@ -129,4 +129,22 @@ TEST(CalibrationTable, HostileTextNeverCrashes) {
 }
 
 }  // namespace
+TEST(CalibrationTable, ChannelMeansSurviveTheText) {
+  CalibrationTable table;
+  CalibrationRange range{-1, 2, -1.5f, 2.5f};
+  range.clipped_mean = {0.25f, -0.1f};
+  range.quantized_mean = {0.26f, -0.09f};
+  table.ranges["x"] = range;
+  auto parsed = CalibrationTable::parse(table.to_text());
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->ranges.at("x").clipped_mean, range.clipped_mean);
+  EXPECT_EQ(parsed->ranges.at("x").quantized_mean, range.quantized_mean);
+}
+
+TEST(CalibrationTable, TooFewMeansNameTheLine) {
+  auto parsed = CalibrationTable::parse("ingot-calibration 1\nx 0 1 0 1 means 1000000000 0.5\n");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(parsed.status().message().find("line 2"), std::string_view::npos);
+}
+
 }  // namespace ingot

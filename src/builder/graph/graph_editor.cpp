@@ -137,6 +137,7 @@ ValueId GraphEditor::add_constant(std::string name, TensorType type, Blob bytes)
 Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams params, std::vector<ValueId> inputs,
                                                    std::vector<std::string> output_names) {
   while (!inputs.empty() && inputs.back() == kNone) inputs.pop_back();
+  while (output_names.size() > 1 && output_names.back().empty()) output_names.pop_back();
   std::vector<Inferred> inferred(output_names.size());
   bool known = true;
   for (size_t probe = 0; probe < graph_.probe_count_; ++probe) {
@@ -308,7 +309,8 @@ void GraphEditor::add_note(NodeId node, std::string note) { graph_.nodes_[node].
 void GraphEditor::absorb_origins(NodeId node, NodeId other) {
   Node& to = graph_.nodes_[node];
   const Node& from = graph_.nodes_[other];
-  to.origins.insert(to.origins.end(), from.origins.begin(), from.origins.end());
+  for (const std::string& origin : from.origins)
+    if (std::find(to.origins.begin(), to.origins.end(), origin) == to.origins.end()) to.origins.push_back(origin);
   to.notes.insert(to.notes.end(), from.notes.begin(), from.notes.end());
 }
 

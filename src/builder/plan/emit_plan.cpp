@@ -158,10 +158,8 @@ class Emitter {
       }
     }
     for (ValueId output : node.outputs) {
-      if (output == kNone) {
-        outputs.push_back(kNoIndex);
-        continue;
-      }
+      if (output == kNone)
+        return Status(StatusCode::kUnsupported, "node '" + node.name + "': an output before one that is used is left out");
       const Layout layout = layout_of(graph_, output, out_layout);
       // A graph output made in linear layout goes straight into the caller's memory; shape values stay in the arena.
       const bool direct = graph_.value(output).is_output && layout == Layout::kLinear && !shape_step;

@@ -1,0 +1,333 @@
+// Bodies of import_model.h: checks the model as a whole, then lets each node's importer add its ops to the graph.
+#include "builder/onnx/import_model.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <unordered_map>
+
+#include "builder/onnx/importer_table.h"
+#include "builder/onnx/input_shapes.h"
+#include "builder/onnx/load_model.h"
+#include "builder/onnx/node_importer.h"
+#include "builder/onnx/node_order.h"
+#include "builder/onnx/text.h"
+
+namespace ingot {
+namespace {
+
+constexpr int64_t kOldestOpset = 6;
+constexpr size_t kMostIssuesShown = 200;
+
+Status invalid(std::string what) { return Status(StatusCode::kInvalidModel, std::move(what)); }
+
+Expected<ModelInput> read_input(const onnx::ValueInfoProto& info) {
+  const std::string where = "input " + quoted(info.name());
+  if (!info.has_type()) return invalid(where + ": has no type");
+  if (!info.type().has_tensor_type())
+    return Status(StatusCode::kUnsupported, where + ": only tensors are supported: got a sequence, map or optional value");
+  const auto& tensor = info.type().tensor_type();
+  ModelInput input;
+  input.name = info.name();
+  auto dtype = data_type_from_onnx(tensor.elem_type());
+  if (!dtype.ok()) return dtype.take_status().with_context(where);
+  input.dtype = *dtype;
+  if (!tensor.has_shape())
+    return Status(StatusCode::kUnsupported, where + ": has no shape, not even a number of dims; export the model with input shapes");
+  if (tensor.shape().dim_size() > Shape::kMaxRank)
+    return Status(StatusCode::kUnsupported, where + ": too many dims: got " + std::to_string(tensor.shape().dim_size()) +
+                                                ", need ≤ " + std::to_string(Shape::kMaxRank));
+  std::vector<int64_t> dims;
+  for (const auto& dim : tensor.shape().dim()) {
+    const bool fixed = dim.has_dim_value() && dim.dim_value() != Shape::kDynamic;
+    if (fixed && dim.dim_value() < 0)
+      return invalid(where + ": has a negative dim: got " + std::to_string(dim.dim_value()));
+    dims.push_back(fixed ? dim.dim_value() : Shape::kDynamic);
+    input.dim_names.push_back(dim.has_dim_param() ? dim.dim_param() : "");
+  }
+  std::vector<int64_t> fixed_dims = dims;
+  std::replace(fixed_dims.begin(), fixed_dims.end(), Shape::kDynamic, int64_t{1});
+  if (!checked_elements(fixed_dims)) return invalid(where + ": has more elements than can be counted");
+  input.shape = Shape::of(dims);
+  return input;
+}
+
+// The graph's inputs without those that have an initialiser: IR 3 lists the weights among the inputs.
+Expected<std::vector<ModelInput>> read_inputs(const onnx::GraphProto& graph) {
+  std::unordered_set<std::string> initialisers, seen;
+  for (const auto& tensor : graph.initializer()) initialisers.insert(tensor.name());
+  for (const auto& tensor : graph.sparse_initializer()) initialisers.insert(tensor.values().name());
+  std::vector<ModelInput> inputs;
+  for (const auto& info : graph.input()) {
+    if (!is_valid_utf8(info.name())) return invalid("an input's name is not UTF-8: got " + quoted(info.name()));
+    if (info.name().empty()) return invalid("an input has no name");
+    if (!seen.insert(info.name()).second) return invalid("input " + quoted(info.name()) + " is there twice");
+    if (initialisers.contains(info.name())) continue;
+    INGOT_ASSIGN(ModelInput input, read_input(info));
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+class ModelImporter {
+ public:
+  ModelImporter(LoadedModel& model, const ImportOptions& options)
+      : model_(model),
+        proto_(*model.proto.mutable_graph()),
+        options_(options),
+        editor_(graph_),
+        scope_{editor_, {model.base_dir, options.max_sparse_bytes}, {}, {}} {}
+
+  Expected<Graph> run() {
+    for (const auto& function : model_.proto.functions()) functions_.insert(function.domain() + ':' + function.name());
+    INGOT_TRY(read_opsets());
+    INGOT_TRY(check_names());
+    INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_inputs(proto_));
+    INGOT_TRY(add_inputs(inputs));
+    std::unordered_set<std::string> given;
+    for (const auto& [name, index] : initialisers_) given.insert(name);
+    for (const ModelInput& input : inputs) given.insert(input.name);
+    INGOT_ASSIGN(const std::vector<int> order, order_nodes(proto_, given));
+    for (int index : order) INGOT_TRY(import_node(index));
+    if (!issues_.empty()) return issues(order.size());
+    for (const auto& output : proto_.output()) {
+      INGOT_ASSIGN(const ValueId id, value_of(output.name()));
+      editor_.mark_output(id);
+    }
+    graph_.set_model_hash(model_.hash);
+    return std::move(graph_);
+  }
+
+ private:
+  Status read_opsets() {
+    for (const auto& opset : model_.proto.opset_import()) {
+      const std::string domain = opset.domain() == "ai.onnx" ? "" : opset.domain();
+      const auto [place, is_new] = opsets_.emplace(domain, opset.version());
+      if (!is_new && place->second != opset.version())
+        return invalid("opset of domain " + quoted(opset.domain()) + " is given twice: got " + std::to_string(place->second) +
+                       " and " + std::to_string(opset.version()));
+    }
+    const auto place = opsets_.find("");
+    if (place == opsets_.end()) return invalid("names no opset version for the domain ai.onnx");
+    if (place->second < kOldestOpset)
+      return Status(StatusCode::kUnsupported, "opset is too old: got " + std::to_string(place->second) + ", need ≥ " +
+                                                  std::to_string(kOldestOpset) + "; convert it with onnx.version_converter");
+    return {};
+  }
+
+  Status check_names() {
+    std::string broken;
+    const auto check = [&](const std::string& name, bool is_tensor) {
+      if (!is_valid_utf8(name)) broken = name;
+      if (is_tensor) scope_.tensor_names.insert(name);
+    };
+    for (const auto& node : proto_.node()) {
+      check(node.name(), false);
+      check(node.op_type(), false);
+      check(node.domain(), false);
+      for (const std::string& name : node.input()) check(name, true);
+      for (const std::string& name : node.output()) check(name, true);
+    }
+    const auto add_initialiser = [&](const std::string& name, int index) -> Status {
+      check(name, true);
+      if (name.empty()) return invalid("an initialiser has no name");
+      if (!initialisers_.emplace(name, index).second) return invalid("initialiser " + quoted(name) + " is there twice");
+      return {};
+    };
+    for (int i = 0; i < proto_.initializer_size(); ++i) INGOT_TRY(add_initialiser(proto_.initializer(i).name(), i));
+    for (int i = 0; i < proto_.sparse_initializer_size(); ++i)
+      INGOT_TRY(add_initialiser(proto_.sparse_initializer(i).values().name(), -1 - i));
+    if (proto_.output_size() == 0) return invalid("has no outputs");
+    for (const auto& output : proto_.output()) {
+      check(output.name(), true);
+      if (output.name().empty()) return invalid("an output has no name");
+      if (!scope_.graph_outputs.insert(output.name()).second)
+        return invalid("output " + quoted(output.name()) + " is there twice");
+    }
+    if (!broken.empty()) return invalid("a name is not UTF-8: got " + quoted(broken));
+    return {};
+  }
+
+  Status add_inputs(const std::vector<ModelInput>& inputs) {
+    INGOT_ASSIGN(auto shapes, resolve_input_shapes(inputs, options_.profiles));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      for (const Shape& shape : shapes[i])
+        if (!checked_elements(shape.span()))
+          return Status(StatusCode::kInvalidArgument, "profile of input " + quoted(inputs[i].name) +
+                                                          " has more elements than can be counted: got " + to_string(shape));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (shapes[i].size() > 1)
+        profile_text_ += " " + printable(inputs[i].name) + "=" + to_string(shapes[i][kProbeMin]) + ":" +
+                         to_string(shapes[i][kProbeOpt]) + ":" + to_string(shapes[i][kProbeMax]);
+      values_[inputs[i].name] = editor_.add_input(inputs[i].name, inputs[i].dtype, std::move(shapes[i]));
+      scope_.tensor_names.insert(inputs[i].name);
+    }
+    return {};
+  }
+
+  // The value behind a name; kNone if its node could not be imported. Initialisers are read at their first use and their
+  // bytes dropped from the model, so that weights are in memory once.
+  Expected<ValueId> value_of(const std::string& name) {
+    if (const auto place = values_.find(name); place != values_.end()) return place->second;
+    const auto place = initialisers_.find(name);
+    if (place == initialisers_.end()) return invalid("tensor " + quoted(name) + " is made by no node");
+    const std::string where = "initialiser " + quoted(name);
+    TensorContent content;
+    if (place->second >= 0) {
+      onnx::TensorProto& tensor = *proto_.mutable_initializer(place->second);
+      INGOT_ASSIGN(content, read_tensor(tensor, scope_.source, where));
+      tensor = onnx::TensorProto();
+    } else {
+      INGOT_ASSIGN(content, read_sparse_tensor(proto_.sparse_initializer(-1 - place->second), scope_.source, where));
+    }
+    return values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
+  }
+
+  Status import_node(int index) {
+    const onnx::NodeProto& node = proto_.node(index);
+    std::vector<ValueId> inputs;
+    bool known = true;
+    for (const std::string& name : node.input()) {
+      inputs.push_back(kNone);
+      if (name.empty()) continue;
+      INGOT_ASSIGN(inputs.back(), value_of(name));
+      known = known && inputs.back() != kNone;
+    }
+    for (const std::string& name : node.output()) values_[name] = kNone;
+    // Behind a node that was refused nothing is known; the node itself may be fine.
+    if (!known && find_importer(node.domain(), node.op_type())) return {};
+    return dispatch(node, index, std::move(inputs), known);
+  }
+
+  Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known) {
+    const auto opset = opsets_.find(node.domain() == "ai.onnx" ? "" : node.domain());
+    const int64_t version = opset == opsets_.end() ? 1 : opset->second;
+    Issue issue{node_label(node, index), "", version, ""};
+    const auto refuse = [&](std::string_view reason) {
+      issue.text = printable(node.op_type()) + ", " + (node.domain().empty() ? "ai.onnx" : printable(node.domain())) + " " +
+                   std::to_string(version) + ", inputs " + (inputs_known ? describe(inputs) : "unknown");
+      issue.reason = reason;
+      issues_.push_back(std::move(issue));
+    };
+    if (functions_.contains(node.domain() + ':' + node.op_type())) {
+      refuse("functions of the model itself are not supported; inline them with onnx.inliner");
+      return {};
+    }
+    const ImporterFunction importer = find_importer(node.domain(), node.op_type());
+    if (!importer) {
+      refuse(reason_refused(node.domain(), node.op_type()));
+      return {};
+    }
+    NodeImporter view(scope_, node, issue.name, version, std::move(inputs));
+    importer(view);
+    Status status = view.finish();
+    if (status.ok()) {
+      for (int i = 0; i < node.output_size(); ++i)
+        if (!node.output(i).empty()) values_[node.output(i)] = view.outputs()[static_cast<size_t>(i)];
+      return {};
+    }
+    inputs = view.inputs();
+    if (status.code() == StatusCode::kUnsupported) {
+      refuse(status.message());
+      return {};
+    }
+    std::string what = std::string(status.message()) + " (" + printable(node.op_type()) + ", inputs " + describe(inputs) + ")";
+    if (!profile_text_.empty()) what += "; with the profile" + profile_text_;
+    return Status(status.code(), "node " + quoted(issue.name) + ": " + what);
+  }
+
+  std::string describe(const std::vector<ValueId>& inputs) const {
+    std::string text;
+    for (ValueId id : inputs) {
+      if (!text.empty()) text += ", ";
+      if (id == kNone) {
+        text += "none";
+        continue;
+      }
+      const TensorType& type = graph_.value(id).type;
+      text += std::string(to_string(type.dtype)) + "[" + (type.shape.rank ? to_string(type.shape) : "") + "]";
+    }
+    return text.empty() ? "none" : text;
+  }
+
+  Status issues(size_t nodes) const {
+    std::string text = std::to_string(issues_.size()) + " of " + std::to_string(nodes) + " nodes cannot be imported";
+    for (size_t i = 0; i < issues_.size() && i < kMostIssuesShown; ++i)
+      text += "\n  " + quoted(issues_[i].name) + " (" + issues_[i].text + "): " + issues_[i].reason;
+    if (issues_.size() > kMostIssuesShown) text += "\n  … and " + std::to_string(issues_.size() - kMostIssuesShown) + " more";
+    return Status(StatusCode::kUnsupported, std::move(text));
+  }
+
+  struct Issue {
+    std::string name, text;
+    int64_t version;
+    std::string reason;
+  };
+  LoadedModel& model_;
+  onnx::GraphProto& proto_;
+  const ImportOptions& options_;
+  Graph graph_;
+  GraphEditor editor_;
+  ImportScope scope_;
+  std::unordered_map<std::string, int64_t> opsets_;
+  std::unordered_set<std::string> functions_;          // of the model itself, as domain:name
+  std::unordered_map<std::string, int> initialisers_;  // index; −1 − index for sparse ones
+  std::unordered_map<std::string, ValueId> values_;
+  std::vector<Issue> issues_;
+  std::string profile_text_;
+};
+
+Expected<Graph> to_graph(LoadedModel& model, const ImportOptions& options) {
+  if (!model.proto.has_graph()) return invalid("has no graph");
+  return ModelImporter(model, options).run();
+}
+
+// Runs a stage that uses protobuf, turning what it throws into a status, and says which model it was.
+template <class Function>
+auto guarded(const std::string& label, Function function) -> decltype(function()) {
+  try {
+    auto result = function();
+    if (!result.ok()) return result.take_status().with_context(label);
+    return result;
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::kOutOfMemory, label + ": not enough memory to import it");
+  } catch (const std::exception& error) {
+    return Status(StatusCode::kInvalidModel, label + ": cannot be read: " + error.what());
+  }
+}
+
+std::string label_of(const std::string& path) { return "model " + quoted(path); }
+
+}  // namespace
+
+Expected<Graph> import_model(const std::string& path, const ImportOptions& options) {
+  return guarded(label_of(path), [&]() -> Expected<Graph> {
+    INGOT_ASSIGN(LoadedModel model, load_model(path, options.max_model_bytes));
+    return to_graph(model, options);
+  });
+}
+
+Expected<Graph> import_model_bytes(std::span<const std::byte> bytes, const std::string& base_dir,
+                                   const ImportOptions& options) {
+  return guarded("model", [&]() -> Expected<Graph> {
+    INGOT_ASSIGN(LoadedModel model, load_model_bytes(bytes, base_dir, options.max_model_bytes));
+    return to_graph(model, options);
+  });
+}
+
+Expected<std::vector<ModelInput>> read_model_inputs(const std::string& path) {
+  return guarded(label_of(path), [&]() -> Expected<std::vector<ModelInput>> {
+    INGOT_ASSIGN(const LoadedModel model, load_model(path, INT32_MAX));
+    if (!model.proto.has_graph()) return invalid("has no graph");
+    return read_inputs(model.proto.graph());
+  });
+}
+
+Expected<std::string> model_hash(const std::string& path) {
+  return guarded(label_of(path), [&]() -> Expected<std::string> {
+    INGOT_ASSIGN(LoadedModel model, load_model(path, INT32_MAX));
+    return std::move(model.hash);
+  });
+}
+
+}  // namespace ingot

@@ -1,0 +1,149 @@
+// Normalisations, softmax, and reductions.
+#include "builder/onnx/shared_attributes.h"
+
+#include <unordered_map>
+
+namespace ingot {
+namespace {
+
+const std::unordered_map<std::string_view, ReduceFunction>& reduce_functions() {
+  using F = ReduceFunction;
+  static const std::unordered_map<std::string_view, ReduceFunction> table = {
+      {"ReduceSum", F::kSum}, {"ReduceMean", F::kMean}, {"ReduceMax", F::kMax}, {"ReduceMin", F::kMin}, {"ReduceProd", F::kProd},
+      {"ReduceL1", F::kL1}, {"ReduceL2", F::kL2}, {"ReduceLogSum", F::kLogSum}, {"ReduceLogSumExp", F::kLogSumExp},
+      {"ReduceSumSquare", F::kSumSquare}};
+  return table;
+}
+
+void check_stash_type(NodeImporter& node) {
+  if (const int64_t stash = node.integer("stash_type", 1); stash != 1)
+    node.unsupported("attribute 'stash_type' is not supported: got " + std::to_string(stash) + ", need 1 (float)");
+}
+
+}  // namespace
+
+void import_batch_norm(NodeImporter& node) {
+  BatchNormParams params;
+  params.epsilon = node.number("epsilon", 1e-5f);
+  node.ignore({"momentum", "consumed_inputs", "is_test"});
+  if (node.version() < 9 && !node.flag("spatial", true))
+    node.unsupported("attribute 'spatial' is not supported: got 0, need 1");
+  if (node.version() >= 14 && node.flag("training_mode", false))
+    node.unsupported("training is not supported: got attribute 'training_mode' 1, need 0; export the model for inference");
+  for (size_t i = 1; i < node.output_count(); ++i)
+    if (node.has_output(i)) return node.unsupported("outputs of training are not supported; export the model for inference");
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < 5; ++i) inputs.push_back(node.required(i));
+  node.alias(node.add(params, inputs));
+}
+
+void import_layer_norm(NodeImporter& node) {
+  LayerNormParams params;
+  params.axis = node.integer("axis", -1);
+  params.epsilon = node.number("epsilon", 1e-5f);
+  params.rms = node.op_type() != "LayerNormalization";
+  check_stash_type(node);
+  node.result(params, {node.required(0), node.required(1), node.input(2)});
+}
+
+void import_instance_norm(NodeImporter& node) {
+  InstanceNormParams params;
+  params.epsilon = node.number("epsilon", 1e-5f);
+  node.ignore({"consumed_inputs"});
+  node.result(params, {node.required(0), node.required(1), node.required(2)});
+}
+
+void import_group_norm(NodeImporter& node) {
+  InstanceNormParams params;
+  params.epsilon = node.number("epsilon", 1e-5f);
+  params.groups = node.integer("num_groups", 0);
+  check_stash_type(node);
+  const ValueId x = node.required(0);
+  ValueId scale = node.required(1), bias = node.required(2);
+  if (!node.ok()) return;
+  if (params.groups < 1)
+    return node.invalid("attribute 'num_groups' is wrong: got " + std::to_string(params.groups) + ", need ≥ 1");
+  if (node.version() < 21) {  // one scale for each group, repeated for the group's channels
+    const int64_t channels = node.rank(x) > 1 ? node.type(x).shape[1] : 0;
+    if (channels < 1 || channels % params.groups != 0)
+      return node.invalid("groups do not divide the channels: got " + std::to_string(channels) + " channels, " +
+                          std::to_string(params.groups) + " groups");
+    const auto repeat = [&](ValueId per_group) {
+      const ValueId column = node.add(ReshapeParams{}, {per_group, node.integers_constant("column", {params.groups, 1})});
+      const ValueId wide =
+          node.add(ExpandParams{}, {column, node.integers_constant("wide", {params.groups, channels / params.groups})});
+      return node.add(ReshapeParams{}, {wide, node.integers_constant("channels", {channels})});
+    };
+    scale = repeat(scale);
+    bias = repeat(bias);
+  }
+  node.result(params, {x, scale, bias});
+}
+
+// Before opset 13 all dims from `axis` on are taken together.
+void import_softmax(NodeImporter& node) {
+  SoftmaxParams params;
+  params.log = node.op_type() == "LogSoftmax";
+  const ValueId x = node.required(0);
+  const bool flatten = node.version() < 13;
+  int64_t axis = node.integer("axis", flatten ? 1 : -1);
+  if (!node.ok()) return;
+  const int rank = node.rank(x);
+  if (flatten && rank == 1 && axis == 1) axis = 0;  // the default on a vector
+  params.axis = node.axis(axis, rank);
+  params.flatten = flatten && params.axis != rank - 1;
+  node.result(params, {x});
+}
+
+void import_reduce(NodeImporter& node) {
+  ReduceParams params;
+  params.function = reduce_functions().at(node.op_type());
+  params.keepdims = node.flag("keepdims", true);
+  const ValueId x = node.required(0);
+  const int64_t axes_as_input = params.function == ReduceFunction::kSum ? 13 : 18;
+  ValueId axes = kNone;
+  if (node.version() >= axes_as_input) {
+    params.noop_with_empty_axes = node.flag("noop_with_empty_axes", false);
+    axes = node.input(1);
+    if (axes != kNone && node.type(axes).shape == Shape{0}) axes = kNone;  // as if left out
+  } else if (const std::vector<int64_t> given = node.integers("axes"); !given.empty()) {
+    axes = node.integers_constant("axes", given);
+  }
+  node.result(params, {x, axes});
+}
+
+void import_arg_reduce(NodeImporter& node) {
+  ArgReduceParams params;
+  params.largest = node.op_type() == "ArgMax";
+  params.keepdims = node.flag("keepdims", true);
+  params.axis = node.integer("axis", 0);
+  params.select_last_index = node.flag("select_last_index", false);
+  node.result(params, {node.required(0)});
+}
+
+// x / ‖x‖ along one axis.
+void import_lp_normalization(NodeImporter& node) {
+  const int64_t axis = node.integer("axis", -1), p = node.integer("p", 2);
+  const ValueId x = node.required(0);
+  if (p != 1 && p != 2) node.invalid("attribute 'p' is wrong: got " + std::to_string(p) + ", need 1 or 2");
+  const ReduceParams norm{p == 1 ? ReduceFunction::kL1 : ReduceFunction::kL2, true, false};
+  const ValueId length = node.add(norm, {x, node.integers_constant("axes", {axis})});
+  node.result(BinaryParams{BinaryFunction::kDiv, {}}, {x, length});
+}
+
+// (x − mean) / (σ + 1e-9) over some axes.
+void import_mean_variance_normalization(NodeImporter& node) {
+  const ValueId x = node.required(0);
+  std::vector<int64_t> given = node.integers("axes");
+  if (given.empty()) given = {0, 2, 3};
+  if (!node.ok()) return;
+  const ValueId axes = node.integers_constant("axes", given);
+  const ReduceParams mean{ReduceFunction::kMean, true, false};
+  const ValueId centred = node.binary(BinaryFunction::kSub, x, node.add(mean, {x, axes}));
+  const ValueId variance = node.add(mean, {node.binary(BinaryFunction::kMul, centred, centred), axes});
+  const ValueId sigma = node.unary(UnaryFunction::kSqrt, variance);
+  const ValueId divisor = node.binary(BinaryFunction::kAdd, sigma, node.scalar_constant("epsilon", node.dtype(x), 1e-9));
+  node.result(BinaryParams{BinaryFunction::kDiv, {}}, {centred, divisor});
+}
+
+}  // namespace ingot

@@ -1,0 +1,152 @@
+// QuantizeLinear, DequantizeLinear, and the quantised operators of com.microsoft, taken apart into DQ → op → Q.
+#include "builder/onnx/shared_attributes.h"
+
+#include <array>
+
+namespace ingot {
+namespace {
+
+bool is_scalar(NodeImporter& node, ValueId scale) { return node.type(scale).shape.elements() == 1; }
+
+}  // namespace
+
+void import_quantize_linear(NodeImporter& node) {
+  const ValueId x = node.required(0), scale = node.required(1);
+  ValueId zero_point = node.input(2);
+  QuantizeLinearParams params;
+  params.axis = node.integer("axis", 1);
+  params.saturate = node.flag("saturate", true);
+  params.block_size = node.integer("block_size", 0);
+  const int64_t output_dtype = node.integer("output_dtype", 0);
+  if (const int64_t precision = node.integer("precision", 0); precision != 0)
+    node.unsupported("attribute 'precision' is not supported: got " + std::to_string(precision) + ", need 0");
+  if (!node.ok()) return;
+  if (output_dtype != 0) {
+    auto dtype = data_type_from_onnx(output_dtype);
+    if (!dtype.ok()) return node.fail(dtype.status().code(), std::string(dtype.status().message()));
+    if (zero_point != kNone && node.dtype(zero_point) != *dtype)
+      return node.invalid("output_dtype differs from the zero point's type: got " + std::string(to_string(*dtype)) + " and " +
+                          std::string(to_string(node.dtype(zero_point))));
+    // The op takes its output type from the zero point.
+    const Shape& shape = node.type(scale).shape;
+    if (zero_point == kNone) {
+      if (!shape.is_static()) return node.unsupported("scale has dims that vary");
+      if (shape.elements() > (1 << 24)) return node.unsupported("scale has too many elements");
+      zero_point = node.filled_constant("zero_point", *dtype, shape, 0);
+    }
+  }
+  node.result(params, {x, scale, zero_point});
+}
+
+void import_dequantize_linear(NodeImporter& node) {
+  const ValueId x = node.required(0), scale = node.required(1);
+  DequantizeLinearParams params;
+  params.axis = node.integer("axis", 1);
+  params.block_size = node.integer("block_size", 0);
+  const int64_t output_dtype = node.integer("output_dtype", 0);
+  if (!node.ok()) return;
+  if (output_dtype == 0 || output_dtype == data_type_to_onnx(node.dtype(scale)))
+    return node.result(params, {x, scale, node.input(2)});
+  auto dtype = data_type_from_onnx(output_dtype);
+  if (!dtype.ok()) return node.fail(dtype.status().code(), std::string(dtype.status().message()));
+  node.result(CastParams{static_cast<int64_t>(*dtype), true}, {node.add(params, {x, scale, node.input(2)})});
+}
+
+ValueId add_dequantize(NodeImporter& node, ValueId x, ValueId scale, ValueId zero_point, int64_t channel_axis) {
+  if (!node.ok()) return kNone;
+  DequantizeLinearParams params;
+  params.axis = node.axis(channel_axis, std::max(node.rank(x), 1));
+  return node.add(params, {x, scale, zero_point});
+}
+
+ValueId add_dequantize_bias(NodeImporter& node, ValueId bias, ValueId x_scale, ValueId w_scale) {
+  if (!node.ok()) return kNone;
+  DequantizeLinearParams params;
+  params.axis = 0;
+  if (!is_scalar(node, x_scale)) {
+    node.unsupported("a bias needs a scale of the input per tensor: got " + to_string(node.type(x_scale).shape) + " scales");
+    return kNone;
+  }
+  return node.add(params, {bias, node.binary(BinaryFunction::kMul, w_scale, x_scale)});
+}
+
+void quantize_result(NodeImporter& node, ValueId x, ValueId scale, ValueId zero_point) {
+  QuantizeLinearParams params;
+  if (node.ok() && !is_scalar(node, scale))
+    return node.unsupported("the result's scale must be per tensor: got " + to_string(node.type(scale).shape));
+  node.result(params, {x, scale, zero_point});
+}
+
+// y = Q(DQ(a) ∘ DQ(b)); inputs a, its scale and zero point, b, its scale and zero point, y's scale and zero point.
+void import_qlinear_binary(NodeImporter& node) {
+  for (size_t i : {0, 1, 3, 4, 6}) node.required(i);
+  const auto function = node.op_type() == "QLinearMul" ? BinaryFunction::kMul : BinaryFunction::kAdd;
+  const ValueId a = add_dequantize(node, node.input(0), node.input(1), node.input(2), -1);
+  const ValueId b = add_dequantize(node, node.input(3), node.input(4), node.input(5), -1);
+  quantize_result(node, node.binary(function, a, b), node.input(6), node.input(7));
+}
+
+// y = Q(f(DQ(x))); inputs x, its scale and zero point, y's scale and zero point.
+void import_qlinear_unary(NodeImporter& node) {
+  for (size_t i : {0, 1, 3}) node.required(i);
+  const bool leaky = node.op_type() == "QLinearLeakyRelu";
+  const double alpha = leaky ? node.number("alpha", 0.01) : 0;
+  const ValueId x = add_dequantize(node, node.input(0), node.input(1), node.input(2), -1);
+  quantize_result(node, node.unary(leaky ? UnaryFunction::kLeakyRelu : UnaryFunction::kSigmoid, x, alpha), node.input(3),
+                  node.input(4));
+}
+
+void import_qlinear_pool(NodeImporter& node) {
+  for (size_t i : {0, 1, 3}) node.required(i);
+  if (node.flag("channels_last", false)) node.unsupported("attribute 'channels_last' is not supported: got 1, need 0");
+  PoolParams params;
+  params.function = PoolFunction::kAverage;
+  params.global = node.op_type() == "QLinearGlobalAveragePool";
+  if (!params.global) {
+    params.kernel = node.integers("kernel_shape");
+    params.strides = node.integers("strides");
+    params.pads = node.integers("pads");
+    params.auto_pad = read_auto_pad(node);
+    if (params.auto_pad != AutoPad::kNotSet) params.pads.clear();
+    params.ceil_mode = node.flag("ceil_mode", false);
+    params.count_include_pad = node.flag("count_include_pad", false);
+  }
+  const ValueId x = add_dequantize(node, node.input(0), node.input(1), node.input(2), -1);
+  quantize_result(node, node.add(params, {x}), node.input(3), node.input(4));
+}
+
+// Inputs: y's scale and zero point, then three for each part.
+void import_qlinear_concat(NodeImporter& node) {
+  node.required(0);
+  if (node.input_count() < 5 || (node.input_count() - 2) % 3 != 0)
+    node.invalid("wrong number of inputs: got " + std::to_string(node.input_count()) + ", need 2 and 3 for each part");
+  std::vector<ValueId> parts;
+  for (size_t i = 2; node.ok() && i < node.input_count(); i += 3)
+    parts.push_back(add_dequantize(node, node.required(i), node.required(i + 1), node.input(i + 2), -1));
+  if (!node.ok()) return;
+  const int64_t axis = node.integer("axis", 0);
+  quantize_result(node, node.add(ConcatParams{axis}, parts), node.input(0), node.input(1));
+}
+
+// The scale that maps the range of x, widened to hold 0, onto 0 … 255.
+void import_dynamic_quantize_linear(NodeImporter& node) {
+  const ValueId x = node.required(0);
+  if (!node.ok()) return;
+  const ValueId zero = node.scalar_constant("zero", DataType::kF32, 0);
+  const ValueId full = node.scalar_constant("full", DataType::kF32, 255);
+  const auto extreme = [&](ReduceFunction reduce, BinaryFunction widen) {
+    return node.binary(widen, node.add(ReduceParams{reduce, false, false}, {x}), zero);
+  };
+  const ValueId high = extreme(ReduceFunction::kMax, BinaryFunction::kMax);
+  const ValueId low = extreme(ReduceFunction::kMin, BinaryFunction::kMin);
+  const ValueId scale = node.binary(BinaryFunction::kDiv, node.binary(BinaryFunction::kSub, high, low), full);
+  const ValueId shifted = node.binary(BinaryFunction::kDiv, node.binary(BinaryFunction::kSub, zero, low), scale);
+  const ValueId rounded = node.unary(UnaryFunction::kRound, node.unary(UnaryFunction::kClip, shifted, 0, 255));
+  const ValueId zero_point = node.add(CastParams{static_cast<int64_t>(DataType::kU8), true}, {rounded});
+  const ValueId y = node.add(QuantizeLinearParams{}, {x, scale, zero_point});
+  node.alias(y, 0);
+  node.alias(scale, 1);
+  node.alias(zero_point, 2);
+}
+
+}  // namespace ingot

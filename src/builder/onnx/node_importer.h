@@ -1,0 +1,115 @@
+// NodeImporter: what one importer function sees of its ONNX node, and how it adds ops for it. The first error sticks: after
+// it, reads give defaults and additions do nothing, so importer functions read straight down without checking each step.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "builder/graph/graph_editor.h"
+#include "builder/onnx/onnx_proto.h"
+#include "builder/onnx/tensor_proto.h"
+
+namespace ingot {
+
+// What the importers of all nodes share.
+struct ImportScope {
+  GraphEditor& editor;
+  TensorSource source;
+  std::unordered_set<std::string> tensor_names;   // every name the model uses; made-up names avoid them
+  std::unordered_set<std::string> graph_outputs;
+};
+
+// One element as a number; `integer` is exact for integer types.
+struct ElementNumber {
+  double real = 0;
+  int64_t integer = 0;
+};
+ElementNumber element_number(DataType dtype, const std::byte* bytes);
+
+class NodeImporter {
+ public:
+  NodeImporter(ImportScope& scope, const onnx::NodeProto& proto, std::string name, int64_t version,
+               std::vector<ValueId> inputs);
+
+  // The node.
+  std::string_view op_type() const { return proto_.op_type(); }
+  const std::string& name() const { return name_; }
+  int64_t version() const { return version_; }  // opset of the node's domain
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  size_t input_count() const { return inputs_.size(); }
+  ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : kNone; }
+  ValueId required(size_t i);                   // an error where it is left out
+  std::vector<ValueId> all_inputs();            // at least one, none left out
+  size_t output_count() const { return outputs_.size(); }
+  bool has_output(size_t i) const { return i < outputs_.size() && !proto_.output(static_cast<int>(i)).empty(); }
+
+  // Attributes. One that no importer asks for is refused, since it might change the result.
+  bool has_attribute(std::string_view name) const { return find(name) != nullptr; }
+  int64_t integer(std::string_view name, int64_t fallback);
+  bool flag(std::string_view name, bool fallback) { return integer(name, fallback) != 0; }
+  double number(std::string_view name, double fallback);
+  std::string text(std::string_view name, std::string_view fallback);
+  std::vector<int64_t> integers(std::string_view name);  // empty if absent
+  std::vector<double> numbers(std::string_view name);
+  const onnx::AttributeProto* attribute(std::string_view name);
+  void ignore(std::initializer_list<std::string_view> names);
+  // The index of a text attribute in `choices`; another text is refused.
+  size_t choice(std::string_view name, std::string_view fallback, std::initializer_list<std::string_view> choices);
+
+  // Values.
+  const TensorSource& source() const { return scope_.source; }
+  const Graph& graph() const { return scope_.editor.graph(); }
+  const TensorType& type(ValueId id) const;
+  int rank(ValueId id) const { return type(id).shape.rank; }
+  DataType dtype(ValueId id) const { return type(id).dtype; }
+  // The elements of a constant as numbers; nullopt when the value is not constant or has more than `most` elements.
+  std::optional<std::vector<double>> constant_numbers(ValueId id, int64_t most = 4096) const;
+  std::optional<double> constant_scalar(ValueId id) const;
+  bool is_empty(ValueId id) const { return id == kNone || type(id).shape.elements() == 0; }
+  // A negative axis counted from the end; an error where out of range. `beyond`: axis == rank is allowed too.
+  int64_t axis(int64_t axis, int rank, bool beyond = false);
+
+  // Additions.
+  ValueId add(OpParams params, std::vector<ValueId> inputs);     // an intermediate value
+  void result(OpParams params, std::vector<ValueId> inputs);     // its outputs are the node's
+  void alias(ValueId value, size_t output = 0);                  // output is `value`: an input, or made by add()
+  void result_constant(TensorContent content);
+  ValueId integers_constant(std::string_view role, const std::vector<int64_t>& values);  // s64 [n]
+  ValueId floats_constant(std::string_view role, const std::vector<float>& values);      // f32 [n]
+  ValueId scalar_constant(std::string_view role, DataType dtype, double value);          // rank 0
+  ValueId filled_constant(std::string_view role, DataType dtype, Shape shape, double value);
+  ValueId unary(UnaryFunction function, ValueId x, double alpha = 0, double beta = 0) {
+    return add(UnaryParams{function, alpha, beta}, {x});
+  }
+  ValueId binary(BinaryFunction function, ValueId a, ValueId b) { return add(BinaryParams{function, {}}, {a, b}); }
+
+  // Outcome.
+  bool ok() const { return status_.ok(); }
+  void fail(StatusCode code, std::string reason);
+  void invalid(std::string reason) { fail(StatusCode::kInvalidModel, std::move(reason)); }
+  void unsupported(std::string reason) { fail(StatusCode::kUnsupported, std::move(reason)); }
+  // Also checks that each output was made and each attribute understood.
+  Status finish();
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+
+ private:
+  const onnx::AttributeProto* find(std::string_view name) const;
+  const onnx::AttributeProto* expect(std::string_view name, onnx::AttributeProto::AttributeType type, bool has_field);
+  std::string fresh_name(std::string_view role);
+  void take(Status status);
+
+  ImportScope& scope_;
+  const onnx::NodeProto& proto_;
+  std::string name_;
+  int64_t version_;
+  std::vector<ValueId> inputs_, outputs_;
+  std::vector<bool> attribute_seen_;
+  std::vector<ValueId> made_;  // intermediates, which may become outputs
+  int made_up_ = 0;
+  Status status_;
+};
+
+}  // namespace ingot

@@ -1,0 +1,64 @@
+// A node whose inputs are all constant is computed now, by its reference code, unless the result would bloat the engine.
+#include <algorithm>
+
+#include "builder/graph/graph_editor.h"
+#include "builder/passes/passes.h"
+
+namespace ingot {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{64} << 20;
+constexpr int64_t kMaxGrowth = 16;             // times the inputs' bytes,
+constexpr int64_t kAlwaysAllowed = 1 << 20;    // except for small results, as of Range and ConstantOfShape
+
+// The scales of Q and DQ are for the quantise stage, which must see weights in their stored form.
+bool may_fold(const Graph& graph, const Node& node) {
+  if (node.kind() == OpKind::kQuantizeLinear || node.kind() == OpKind::kDequantizeLinear) return false;
+  int64_t input_bytes = 0, output_bytes = 0;
+  for (ValueId input : node.inputs) {
+    if (input == kNone) continue;
+    if (!graph.is_constant(input) || graph.value(input).type.quant) return false;
+    input_bytes += graph.value(input).type.bytes();
+  }
+  for (ValueId output : node.outputs) {
+    if (output == kNone) continue;
+    const TensorType& type = graph.value(output).type;
+    if (type.quant || type.bytes() < 0) return false;
+    output_bytes += type.bytes();
+  }
+  return output_bytes <= kMaxBytes && (output_bytes <= kAlwaysAllowed || output_bytes <= kMaxGrowth * input_bytes);
+}
+
+// The value of every output; the left-out ones too, since reference code writes all it is given a type for.
+Status compute(const Graph& graph, const Node& node, std::vector<Blob>& results) {
+  std::vector<OpOutput> inferred(node.outputs.size());
+  INGOT_TRY(infer_node(graph, node.params, node.inputs, 0, inferred));
+  std::vector<TensorType> types;
+  for (const OpOutput& output : inferred) types.push_back({output.dtype, output.shape, Layout::kLinear, {}});
+  std::vector<ConstTensorRef> inputs(node.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (node.inputs[i] != kNone) inputs[i] = {&graph.value(node.inputs[i]).type, graph.value(node.inputs[i]).constant->data()};
+  std::vector<TensorRef> outputs;
+  results.clear();
+  for (const TensorType& type : types) results.emplace_back(static_cast<size_t>(std::max<int64_t>(type.bytes(), 0)));
+  for (size_t i = 0; i < types.size(); ++i) outputs.push_back({&types[i], results[i].data()});
+  return run_reference(node.params, inputs, outputs);
+}
+
+}  // namespace
+
+Status fold_constants(Graph& graph, const BuildOptions&) {
+  GraphEditor editor(graph);
+  std::vector<Blob> results;
+  for (NodeId id : graph.topological_order()) {
+    if (!may_fold(graph, graph.node(id))) continue;
+    // What fails now (an index out of range) fails at run time too, if that place is ever reached.
+    if (!compute(graph, graph.node(id), results).ok()) continue;
+    const std::vector<ValueId> outputs = graph.node(id).outputs;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i] != kNone) editor.make_constant(outputs[i], std::make_shared<const Blob>(std::move(results[i])));
+  }
+  return Status();
+}
+
+}  // namespace ingot

@@ -1,0 +1,70 @@
+// All passes, one file each, and the order of those that need no quantisation.
+#pragma once
+
+#include <string_view>
+
+#include "builder/graph/graph.h"
+#include "ingot/builder.h"
+#include "ingot/status.h"
+
+namespace ingot {
+
+struct Pass {
+  std::string_view name;
+  Status (*run)(Graph&, const BuildOptions&);
+};
+
+Status fold_constants(Graph&, const BuildOptions&);
+Status eliminate_identities(Graph&, const BuildOptions&);
+Status eliminate_common_subexpressions(Graph&, const BuildOptions&);
+Status eliminate_dead_nodes(Graph&, const BuildOptions&);
+Status raise_composites(Graph&, const BuildOptions&);
+Status fuse_pad(Graph&, const BuildOptions&);
+Status fuse_conv_batchnorm(Graph&, const BuildOptions&);
+Status fuse_bias(Graph&, const BuildOptions&);
+Status fuse_scale_into_matmul(Graph&, const BuildOptions&);
+Status fuse_residual_add(Graph&, const BuildOptions&);
+Status fuse_activation(Graph&, const BuildOptions&);
+Status fuse_attention(Graph&, const BuildOptions&);
+
+// Quantisation, from the calibration table in the options or from the model's own Q/DQ.
+Status absorb_quantization_parameters(Graph&, const BuildOptions&);
+Status insert_qdq(Graph&, const BuildOptions&);
+Status propagate_qdq(Graph&, const BuildOptions&);
+Status fuse_qdq(Graph&, const BuildOptions&);
+
+#define INGOT_PASS(name) Pass{#name, name}
+
+// Composites come before common subexpressions are looked for a second time: what they leave behind may be shared. A bias
+// may stand before a batch norm or behind it.
+inline constexpr Pass kCanonicalisePasses[] = {
+    INGOT_PASS(fold_constants),
+    INGOT_PASS(eliminate_identities),
+    INGOT_PASS(eliminate_common_subexpressions),
+    INGOT_PASS(raise_composites),
+    INGOT_PASS(fuse_pad),
+    INGOT_PASS(fuse_bias),
+    INGOT_PASS(fuse_conv_batchnorm),
+    INGOT_PASS(fuse_bias),
+    INGOT_PASS(fuse_scale_into_matmul),
+    INGOT_PASS(eliminate_identities),
+    INGOT_PASS(eliminate_common_subexpressions),
+    INGOT_PASS(eliminate_dead_nodes),
+};
+// Residuals before activations: the activation stands behind the sum.
+inline constexpr Pass kFusePasses[] = {
+    INGOT_PASS(fuse_residual_add),
+    INGOT_PASS(fuse_activation),
+    INGOT_PASS(eliminate_dead_nodes),
+};
+// A calibrated model and a trained one are the same thing after insert_qdq.
+inline constexpr Pass kQuantisePasses[] = {
+    INGOT_PASS(absorb_quantization_parameters),
+    INGOT_PASS(insert_qdq),
+    INGOT_PASS(propagate_qdq),
+    INGOT_PASS(fuse_qdq),
+    INGOT_PASS(eliminate_common_subexpressions),
+    INGOT_PASS(eliminate_dead_nodes),
+};
+
+}  // namespace ingot
