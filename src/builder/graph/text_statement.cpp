@@ -194,7 +194,9 @@ class LineReader {
   Status op(const std::string& first, TextStatement& out) {
     std::string op_name = first;
     while (true) {
-      const auto kind = parse_op_kind(op_name);
+      const size_t dot = op_name.find('.');
+      if (dot != std::string::npos) out.fields.push_back({"function", op_name.substr(dot + 1)});
+      const auto kind = parse_op_kind(op_name.substr(0, dot));
       if (!kind) return error("unknown op '" + op_name + "'", "a name from ops.inc");
       out.ops.push_back(*kind);
       if (!accept('|')) break;
