@@ -5,30 +5,30 @@
 #include <cstring>
 
 #include "runtime/cpu/igemm_layer.h"
+#include "runtime/cpu/tap_window.h"
 #include "runtime/ops/element.h"
 
 namespace ingot::cpu {
 namespace {
 
 const ConvParams& params_of(const Problem& problem) { return std::get<ConvParams>(problem.params); }
-int64_t at_or(const std::vector<int64_t>& list, size_t i, int64_t otherwise) { return i < list.size() ? list[i] : otherwise; }
 size_t align_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What does not depend on the run's shapes. One-dimensional layers have a height of 1.
+// What does not depend on the run's shapes.
 struct ConvPlan {
   ConvParams params;
   int spatial = 2;
   int64_t channels = 0, outputs = 0, groups = 1;
-  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  bool copies = false;    // x is copied with its padding
+  TapWindow window;
+  bool copies = false;      // x is copied with its padding
   bool whole_rows = false;  // a segment is a kernel row, not a tap
 
   IgemmShape shape() const {
     IgemmShape s;
     s.groups = groups;
     s.outputs = outputs / groups;
-    s.segments = whole_rows ? kernel_h : kernel_h * kernel_w;
-    s.segment_bytes = whole_rows ? kernel_w * channels : channels / groups;
+    s.segments = whole_rows ? window.kernel_h : window.taps();
+    s.segment_bytes = whole_rows ? window.kernel_w * channels : channels / groups;
     return s;
   }
 };
@@ -42,44 +42,19 @@ ConvPlan plan_of(const Problem& problem) {
   p.groups = params.groups;
   p.outputs = w[0];
   p.channels = w[1] * params.groups;
-  const auto last = static_cast<size_t>(p.spatial - 1);
-  p.kernel_w = w[w.rank - 1];
-  p.stride_w = at_or(params.strides, last, 1);
-  p.dilation_w = at_or(params.dilations, last, 1);
-  if (p.spatial == 2) {
-    p.kernel_h = w[2];
-    p.stride_h = at_or(params.strides, 0, 1);
-    p.dilation_h = at_or(params.dilations, 0, 1);
-  }
+  p.window = tap_window_of(p.spatial, w.span().subspan(2), params.strides, params.dilations);
   p.copies = w[1] % kStepBytes != 0;
-  p.whole_rows = p.copies && p.groups == 1 && (p.dilation_w == 1 || p.kernel_w == 1);
+  p.whole_rows = p.copies && p.groups == 1 && (p.window.dilation_w == 1 || p.window.kernel_w == 1);
   return p;
 }
 
-// One run: image sizes as the kernel walks them.
-struct ConvGeometry {
-  int64_t batch, in_h, in_w, out_h, out_w;
-  PadPair pad_h, pad_w;
-};
-
-ConvGeometry geometry_of(const ConvPlan& p, const Shape& x, const Shape& y) {
-  ConvGeometry g{};
-  g.batch = x[0];
-  const int last = p.spatial - 1;
-  g.in_w = x[x.rank - 1];
-  g.out_w = y[y.rank - 1];
-  g.pad_w = conv_pads(p.params, last, p.spatial, g.in_w, p.kernel_w);
-  g.in_h = g.out_h = 1;
-  if (p.spatial == 2) {
-    g.in_h = x[2];
-    g.out_h = y[2];
-    g.pad_h = conv_pads(p.params, 0, p.spatial, g.in_h, p.kernel_h);
-  }
-  return g;
+PadPair pad_h_of(const ConvPlan& p, const Shape& x) {
+  return p.spatial == 2 ? conv_pads(p.params, 0, p.spatial, x[2], p.window.kernel_h) : PadPair{};
 }
-
-int64_t padded_h(const ConvGeometry& g) { return g.in_h + g.pad_h.begin + g.pad_h.end; }
-int64_t padded_w(const ConvGeometry& g) { return g.in_w + g.pad_w.begin + g.pad_w.end; }
+PadPair pad_w_of(const ConvPlan& p, const Shape& x) {
+  return conv_pads(p.params, p.spatial - 1, p.spatial, x[x.rank - 1], p.window.kernel_w);
+}
+int64_t sum(const PadPair& pad) { return pad.begin + pad.end; }
 
 class ConvKernel final : public Kernel {
  public:
@@ -88,94 +63,59 @@ class ConvKernel final : public Kernel {
         zeros_(static_cast<size_t>(layer_.shape().steps() * kStepBytes), zero) {}
 
   Status run(const KernelArgs& args) noexcept override {
-    ConvGeometry g = geometry_of(plan_, args.input_shapes[0], args.output_shapes[0]);
+    const Shape& in = args.input_shapes[0];
+    const PadPair pad_h = pad_h_of(plan_, in), pad_w = pad_w_of(plan_, in);
+    TapImage image = tap_image_of(in, args.output_shapes[0], pad_h, pad_w);
+    TapWindow window = plan_.window;
     const auto* x = static_cast<const uint8_t*>(args.inputs[0]);
     if (plan_.copies) {
       uint8_t* copy = static_cast<uint8_t*>(args.workspace) + table_bytes_;
-      copy_padded(*args.pool, g, x, copy);
+      const int64_t height = image.in_h + sum(pad_h), width = image.in_w + sum(pad_w);
+      copy_padded(*args.pool, image, height, width, x, copy);
       x = copy;
-      g.in_h = padded_h(g);
-      g.in_w = padded_w(g);
-      g.pad_h = g.pad_w = PadPair{};
+      image.in_h = height;
+      image.in_w = width;
+      image.pad_h = image.pad_w = 0;
+      if (plan_.whole_rows) window.kernel_w = 1;
     }
-    const int64_t rows = g.batch * g.out_h * g.out_w;
     const RowEpilogue epilogue = bound_epilogue(epilogue_, args);
-    const int64_t row_bytes = plan_.channels * plan_.stride_h * plan_.stride_w;
-    const int64_t segment_channels = plan_.channels / plan_.groups, channels = plan_.channels;
-    const bool dense = layer_.shape().segments == 1 && plan_.stride_h == 1 && plan_.stride_w == 1 && !plan_.copies &&
-                       g.out_h == g.in_h && g.out_w == g.in_w;
+    const int64_t channels = plan_.channels, group_channels = channels / plan_.groups;
+    const int64_t row_bytes = channels * window.stride_h * window.stride_w;
+    const bool dense = window.taps() == 1 && image.out_h == image.in_h && image.out_w == image.in_w;
     if (dense) {
-      layer_.run(*args.pool, rows, row_bytes, epilogue, args.workspace,
+      layer_.run(*args.pool, image.pixels(), row_bytes, epilogue, args.workspace,
                  [=](int64_t group, int64_t row, int64_t count, const uint8_t** table) {
-                   const uint8_t* first = x + row * channels + group * segment_channels;
+                   const uint8_t* first = x + row * channels + group * group_channels;
                    for (int64_t i = 0; i < count; ++i) table[i] = first + i * channels;
                  });
     } else {
-      layer_.run(*args.pool, rows, row_bytes, epilogue, args.workspace,
+      layer_.run(*args.pool, image.pixels(), row_bytes, epilogue, args.workspace,
                  [&](int64_t group, int64_t row, int64_t count, const uint8_t** table) {
-                   fill(g, x + group * segment_channels, row, count, table);
+                   find_taps(window, image, channels, x + group * group_channels, zeros_.data(), row, count, table);
                  });
     }
     return Status();
   }
 
  private:
-  void copy_padded(ThreadPool& pool, const ConvGeometry& g, const uint8_t* x, uint8_t* copy) const {
-    const int64_t height = padded_h(g), pixel = plan_.channels, row = padded_w(g) * pixel;
+  void copy_padded(ThreadPool& pool, const TapImage& image, int64_t height, int64_t width, const uint8_t* x, uint8_t* copy) const {
+    const int64_t pixel = plan_.channels, row = width * pixel;
     const int zero = zeros_[0];
-    pool.parallel_for(g.batch * height, 16, [&](int64_t begin, int64_t end, int) {
+    pool.parallel_for(image.batch * height, 16, [&](int64_t begin, int64_t end, int) {
       for (int64_t r = begin; r < end; ++r) {
         uint8_t* out = copy + r * row;
-        const int64_t y = r % height - g.pad_h.begin;
-        if (y < 0 || y >= g.in_h) {
+        const int64_t y = r % height - image.pad_h;
+        if (y < 0 || y >= image.in_h) {
           std::memset(out, zero, static_cast<size_t>(row));
           continue;
         }
-        const int64_t left = g.pad_w.begin * pixel, middle = g.in_w * pixel;
+        const int64_t left = image.pad_w * pixel, middle = image.in_w * pixel;
         std::memset(out, zero, static_cast<size_t>(left));
-        std::memcpy(out + left, x + (r / height * g.in_h + y) * middle, static_cast<size_t>(middle));
+        std::memcpy(out + left, x + (r / height * image.in_h + y) * middle, static_cast<size_t>(middle));
         std::memset(out + left + middle, zero, static_cast<size_t>(row - left - middle));
       }
     });
-    std::memset(copy + g.batch * height * row, 0, kStepBytes);
-  }
-
-  // Addresses of the taps (or kernel rows) of pixels row…row + count.
-  void fill(const ConvGeometry& g, const uint8_t* x, int64_t row, int64_t count, const uint8_t** table) const {
-    const int64_t taps_w = plan_.whole_rows ? 1 : plan_.kernel_w;
-    const int64_t reach_h = (plan_.kernel_h - 1) * plan_.dilation_h, reach_w = (taps_w - 1) * plan_.dilation_w;
-    int64_t top[kMaxTileRows], left[kMaxTileRows], image[kMaxTileRows];
-    int64_t out_x = row % g.out_w, out_y = row / g.out_w % g.out_h, n = row / g.out_w / g.out_h;
-    bool inside = true;
-    for (int64_t i = 0; i < count; ++i) {
-      top[i] = out_y * plan_.stride_h - g.pad_h.begin;
-      left[i] = out_x * plan_.stride_w - g.pad_w.begin;
-      image[i] = n * g.in_h;
-      inside = inside && top[i] >= 0 && left[i] >= 0 && top[i] + reach_h < g.in_h && left[i] + reach_w < g.in_w;
-      if (++out_x == g.out_w) {
-        out_x = 0;
-        if (++out_y == g.out_h) out_y = 0, ++n;
-      }
-    }
-    if (inside) {
-      const uint8_t* first[kMaxTileRows];
-      for (int64_t i = 0; i < count; ++i) first[i] = x + ((image[i] + top[i]) * g.in_w + left[i]) * plan_.channels;
-      for (int64_t h = 0; h < plan_.kernel_h; ++h) {
-        int64_t offset = h * plan_.dilation_h * g.in_w * plan_.channels;
-        for (int64_t w = 0; w < taps_w; ++w, offset += plan_.dilation_w * plan_.channels, table += count)
-          for (int64_t i = 0; i < count; ++i) table[i] = first[i] + offset;
-      }
-      return;
-    }
-    for (int64_t h = 0; h < plan_.kernel_h; ++h) {
-      for (int64_t w = 0; w < taps_w; ++w, table += count) {
-        for (int64_t i = 0; i < count; ++i) {
-          const int64_t in_y = top[i] + h * plan_.dilation_h, in_x = left[i] + w * plan_.dilation_w;
-          const bool real = in_y >= 0 && in_y < g.in_h && in_x >= 0 && in_x < g.in_w;
-          table[i] = real ? x + ((image[i] + in_y) * g.in_w + in_x) * plan_.channels : zeros_.data();
-        }
-      }
-    }
+    std::memset(copy + image.batch * height * row, 0, kStepBytes);  // the last step may reach past the last pixel
   }
 
   ConvPlan plan_;
@@ -214,11 +154,13 @@ class ConvTactic final : public Tactic {
     const ConvPlan plan = plan_of(problem);
     size_t bytes = align_up(IgemmLayer::table_bytes(plan.shape(), problem.device.threads));
     if (plan.copies) {
-      const ConvGeometry g = geometry_of(plan, problem.inputs[0].max_shape, problem.outputs[0].max_shape);
+      const Shape& x = problem.inputs[0].max_shape;
+      const TapWindow& w = plan.window;
       // With auto_pad a smaller image may be padded more, but never beyond a kernel's reach.
-      const int64_t h = std::max(padded_h(g), g.in_h + plan.kernel_h * plan.dilation_h + plan.stride_h);
-      const int64_t w = std::max(padded_w(g), g.in_w + plan.kernel_w * plan.dilation_w + plan.stride_w);
-      bytes += static_cast<size_t>(g.batch * h * w * plan.channels + kStepBytes);
+      const int64_t in_h = plan.spatial == 2 ? x[2] : 1, in_w = x[x.rank - 1];
+      const int64_t height = in_h + std::max(sum(pad_h_of(plan, x)), w.kernel_h * w.dilation_h + w.stride_h);
+      const int64_t width = in_w + std::max(sum(pad_w_of(plan, x)), w.kernel_w * w.dilation_w + w.stride_w);
+      bytes += static_cast<size_t>(x[0] * height * width * plan.channels + kStepBytes);
     }
     return bytes;
   }
@@ -229,13 +171,13 @@ class ConvTactic final : public Tactic {
     const ConvPlan plan = plan_of(problem);
     const IgemmShape shape = plan.shape();
     const auto* w = reinterpret_cast<const int8_t*>(problem.inputs[1].constant.data());
-    const int64_t per_group = plan.channels / plan.groups, taps = plan.kernel_h * plan.kernel_w;
+    const int64_t per_group = plan.channels / plan.groups, taps = plan.window.taps();
     const Operand* bias = optional_operand(problem.inputs, 2);
     return pack_igemm(shape, unsigned_zero(problem.inputs[0].type),
                       bias ? reinterpret_cast<const int32_t*>(bias->constant.data()) : nullptr,
                       [=](int64_t group, int64_t output, int64_t segment, int64_t k) {
                         const int64_t channel = k % per_group;
-                        const int64_t tap = plan.whole_rows ? segment * plan.kernel_w + k / per_group : segment;
+                        const int64_t tap = plan.whole_rows ? segment * plan.window.kernel_w + k / per_group : segment;
                         return w[((group * shape.outputs + output) * per_group + channel) * taps + tap];
                       });
   }

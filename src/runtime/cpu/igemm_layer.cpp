@@ -5,29 +5,6 @@
 #include <string>
 
 namespace ingot::cpu {
-namespace {
-
-const IgemmKernels& kernels_for(CpuLevel level) {
-  switch (level) {
-    case CpuLevel::kScalar: return kIgemmScalar;
-    case CpuLevel::kAvx2: return kIgemmAvx2;
-    case CpuLevel::kAvxVnni: return kIgemmAvxVnni;
-    case CpuLevel::kAvx512Vnni: return kIgemmAvx512Vnni;
-  }
-  return kIgemmScalar;
-}
-
-// Whether a pair of products with x up to 255 could leave 16 bits.
-bool pair_may_saturate(const int8_t* weights, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 2) {
-    const int a = weights[i], b = weights[i + 1];
-    const int positive = std::max(a, 0) + std::max(b, 0), negative = std::min(a, 0) + std::min(b, 0);
-    if (255 * positive > 32767 || 255 * negative < -32768) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 Blob pack_igemm(const IgemmShape& shape, int32_t unsigned_zero, const int32_t* bias,
                 const std::function<int8_t(int64_t, int64_t, int64_t, int64_t)>& w) {
@@ -68,7 +45,7 @@ Expected<IgemmLayer> IgemmLayer::load(const char* op, const IgemmShape& shape, b
   layer.shape_ = shape;
   layer.bias_ = reinterpret_cast<const int32_t*>(blob.data());
   layer.weights_ = reinterpret_cast<const int8_t*>(blob.data() + shape.bias_bytes());
-  const IgemmKernels& kernels = kernels_for(level);
+  const IgemmKernels& kernels = igemm_kernels(level);
   const int64_t blocks = shape.blocks(), parts = (blocks + kernels.max_blocks - 1) / kernels.max_blocks;
   for (int64_t g = 0; g < shape.groups; ++g) {
     for (int64_t i = 0; i < parts; ++i) {

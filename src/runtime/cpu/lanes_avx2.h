@@ -39,6 +39,10 @@ struct LanesAvx2 {
   static F zero_nans(F a) {
     return {_mm256_and_ps(a.lo, _mm256_cmp_ps(a.lo, a.lo, _CMP_ORD_Q)), _mm256_and_ps(a.hi, _mm256_cmp_ps(a.hi, a.hi, _CMP_ORD_Q))};
   }
+  static F or_nan(F a, F b) {  // a, but b where b is a NaN
+    return {_mm256_blendv_ps(a.lo, b.lo, _mm256_cmp_ps(b.lo, b.lo, _CMP_UNORD_Q)),
+            _mm256_blendv_ps(a.hi, b.hi, _mm256_cmp_ps(b.hi, b.hi, _CMP_UNORD_Q))};
+  }
   static F to_float(I a) { return {_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)}; }
   static I round(F a) { return {_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)}; }
 

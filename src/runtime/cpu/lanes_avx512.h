@@ -36,6 +36,8 @@ struct LanesAvx512 {
   static F max(F a, F b) { return _mm512_max_ps(a, b); }
   static F min(F a, F b) { return _mm512_min_ps(a, b); }
   static F zero_nans(F a) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), a); }
+  // a, but b where b is a NaN
+  static F or_nan(F a, F b) { return _mm512_mask_mov_ps(a, _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), b); }
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
   static I round(F a) { return _mm512_cvtps_epi32(a); }
 

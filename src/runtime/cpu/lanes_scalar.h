@@ -35,6 +35,8 @@ struct LanesScalar {
   static F max(F a, F b) { return each<F>([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; }); }
   static F min(F a, F b) { return each<F>([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; }); }
   static F zero_nans(F a) { return each<F>([&](int i) { return a.v[i] == a.v[i] ? a.v[i] : 0.0f; }); }
+  // a, but b where b is a NaN
+  static F or_nan(F a, F b) { return each<F>([&](int i) { return b.v[i] == b.v[i] ? a.v[i] : b.v[i]; }); }
   static F to_float(I a) { return each<F>([&](int i) { return static_cast<float>(a.v[i]); }); }
   static I round(F a) { return each<I>([&](int i) { return static_cast<int32_t>(__builtin_nearbyintf(a.v[i])); }); }
 

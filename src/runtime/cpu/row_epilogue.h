@@ -30,16 +30,29 @@ void store_some(T* p, V value, int64_t n) {
 
 template <class Lanes>
 [[gnu::noinline]] typename Lanes::F curve(typename Lanes::F t, const RowEpilogue& e) {
-  return exact::activation<Lanes>(static_cast<UnaryFunction>(e.function), t, Lanes::set(static_cast<float>(e.alpha)),
-                                  Lanes::set(static_cast<float>(e.beta)));
+  const auto y = exact::activation<Lanes>(static_cast<UnaryFunction>(e.function), t, Lanes::set(static_cast<float>(e.alpha)),
+                                          Lanes::set(static_cast<float>(e.beta)));
+  return Lanes::or_nan(y, t);
+}
+
+// Activation, rounding and storing of up to 16 real (or scaled) values t.
+template <class Lanes, bool kCurved, class Out>
+void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
+  const auto low = Lanes::set(e.low), high = Lanes::set(e.high);
+  if constexpr (kCurved) t = curve<Lanes>(t, e);
+  if constexpr (std::is_same_v<Out, float>) {
+    if constexpr (!kCurved) t = Lanes::min(high, Lanes::max(low, t));
+    store_some<Lanes>(out, t, n);
+  } else {
+    if constexpr (kCurved) t = Lanes::zero_nans(Lanes::div(t, Lanes::set(e.scale)));
+    store_some<Lanes>(out, Lanes::add(Lanes::round(Lanes::min(Lanes::max(t, low), high)), Lanes::set_i(e.zero)), n);
+  }
 }
 
 template <class Lanes, class Residual, class Out, bool kCurved>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& e) {
   using F = typename Lanes::F;
-  constexpr bool kFloat = std::is_same_v<Out, float>;
-  const F low = Lanes::set(e.low), high = Lanes::set(e.high);
   for (int r = 0; r < rows; ++r) {
     const int64_t at = (row + r) * e.out_stride + channel;
     Out* out = static_cast<Out*>(e.out) + at;
@@ -53,15 +66,7 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
           t = Lanes::fma(Lanes::to_float(Lanes::sub(value, Lanes::set_i(e.residual_zero))), Lanes::set(e.residual_multiplier), t);
         }
       }
-      if constexpr (kCurved) t = curve<Lanes>(t, e);
-      if constexpr (kFloat) {
-        if constexpr (!kCurved) t = Lanes::min(high, Lanes::max(low, t));
-        store_some<Lanes>(out + c, t, channels - c);
-      } else {
-        if constexpr (kCurved) t = Lanes::zero_nans(Lanes::div(t, Lanes::set(e.scale)));
-        const auto q = Lanes::add(Lanes::round(Lanes::min(Lanes::max(t, low), high)), Lanes::set_i(e.zero));
-        store_some<Lanes>(out + c, q, channels - c);
-      }
+      finish<Lanes, kCurved>(t, out + c, channels - c, e);
     }
   }
 }

@@ -12,6 +12,37 @@
 namespace ingot::cpu {
 namespace {
 
+bool usable_scale(float scale) { return std::isfinite(scale) && scale > 0; }
+
+}  // namespace
+
+const IgemmKernels& igemm_kernels(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::kAvx2: return kIgemmAvx2;
+    case CpuLevel::kAvxVnni: return kIgemmAvxVnni;
+    case CpuLevel::kAvx512Vnni: return kIgemmAvx512Vnni;
+    default: return kIgemmScalar;
+  }
+}
+
+const ChannelwiseKernels& channelwise_kernels(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::kAvx2: return kChannelwiseAvx2;
+    case CpuLevel::kAvxVnni: return kChannelwiseAvxVnni;
+    case CpuLevel::kAvx512Vnni: return kChannelwiseAvx512Vnni;
+    default: return kChannelwiseScalar;
+  }
+}
+
+bool pair_may_saturate(const int8_t* weights, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 2) {
+    const int a = weights[i], b = weights[i + 1];
+    const int positive = std::max(a, 0) + std::max(b, 0), negative = std::min(a, 0) + std::min(b, 0);
+    if (255 * positive > 32767 || 255 * negative < -32768) return true;
+  }
+  return false;
+}
+
 Stored stored_as(DataType type) {
   switch (type) {
     case DataType::kU8: return Stored::kU8;
@@ -19,10 +50,6 @@ Stored stored_as(DataType type) {
     default: return Stored::kF32;
   }
 }
-
-bool usable_scale(float scale) { return std::isfinite(scale) && scale > 0; }
-
-}  // namespace
 
 bool is_per_tensor_byte(const TensorType& type) {
   if (!is_quantized(type) || type.quant->axis >= 0 || type.quant->scales.size() != 1) return false;
@@ -65,12 +92,37 @@ const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activ
   }
   if (y.dtype == DataType::kF32 ? y.quant.has_value() : !is_per_tensor_byte(y))
     return "output is neither f32 nor u8/s8 with one scale";
-  if (!exact::is_activation(activation.function)) return "activation cannot be fused";
+  if (!is_activation(activation.function)) return "activation cannot be fused";
   // Beyond this a product with an int32 could leave float's range.
   const float finest = *std::max_element(w.quant->scales.begin(), w.quant->scales.end());
   const float out_scale = y.dtype == DataType::kF32 ? 1.0f : scale_of(y);
   if (!(multiplier(scale_of(x), finest, std::min(out_scale, 1.0f)) < 1e20f)) return "scales of inputs and output are too far apart";
   return nullptr;
+}
+
+RowEpilogue stored_result(const TensorType& y, const Activation& activation) {
+  RowEpilogue row;
+  row.stored = stored_as(y.dtype);
+  row.curved = !is_clamp(activation.function);
+  row.function = static_cast<int64_t>(activation.function);
+  row.alpha = activation.alpha;
+  row.beta = activation.beta;
+  if (row.stored == Stored::kF32) {
+    row.low = -std::numeric_limits<float>::infinity();
+    row.high = std::numeric_limits<float>::infinity();
+    if (activation.function == UnaryFunction::kRelu) row.low = 0;
+    if (activation.function == UnaryFunction::kClip) {
+      row.low = static_cast<float>(activation.alpha);
+      row.high = static_cast<float>(activation.beta);
+    }
+  } else {
+    row.scale = scale_of(y);
+    row.zero = zero_point_of(y);
+    const ClampBounds bounds = clamp_bounds(activation, y.dtype, row.scale, row.zero);
+    row.low = static_cast<float>(bounds.lo - row.zero);
+    row.high = static_cast<float>(bounds.hi - row.zero);
+  }
+  return row;
 }
 
 Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, const Activation& activation, double alpha,
@@ -83,28 +135,18 @@ Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, c
   fill_multipliers(scale_of(problem.inputs[0].type), problem.inputs[1].type.quant->scales, e.multiplier_scale(), alpha,
                    std::span(loaded.multipliers).first(static_cast<size_t>(channels)));
   RowEpilogue& row = loaded.row;
+  row = stored_result(y, activation);
+  row.curved = e.form == IntEpilogue::Form::kCurved || row.curved;  // a float residual is added before any rounding
+  if (row.curved && row.stored != Stored::kF32) {
+    const QuantRange range = quant_range(y.dtype);
+    row.low = static_cast<float>(range.lo - e.zero_point);
+    row.high = static_cast<float>(range.hi - e.zero_point);
+  }
   row.out_stride = channels;
-  row.stored = stored_as(y.dtype);
   if (residual) {
     row.residual_stored = stored_as(residual->type.dtype);
     row.residual_zero = e.residual_zero_point;
     row.residual_multiplier = e.residual_multiplier;
-  }
-  row.function = static_cast<int64_t>(activation.function);
-  row.alpha = activation.alpha;
-  row.beta = activation.beta;
-  if (row.stored == Stored::kF32) {
-    row.curved = !is_clamp(activation.function);
-    row.low = -std::numeric_limits<float>::infinity();
-    row.high = std::numeric_limits<float>::infinity();
-    if (activation.function == UnaryFunction::kRelu) row.low = 0;
-    if (activation.function == UnaryFunction::kClip) row.low = e.alpha, row.high = e.beta;
-  } else {
-    row.curved = e.form == IntEpilogue::Form::kCurved;
-    row.scale = e.scale;
-    row.zero = e.zero_point;
-    row.low = static_cast<float>(e.lo - e.zero_point);
-    row.high = static_cast<float>(e.hi - e.zero_point);
   }
   return loaded;
 }

@@ -31,6 +31,7 @@ double float8_to_real(Float8 f, uint8_t bits) {
 uint8_t real_to_float8(Float8 f, double x, bool saturate) {
   const uint8_t sign = std::signbit(x) ? 0x80 : 0;
   const uint8_t largest = f.has_infinity ? 0x7b : 0x7e, nan = 0x7f, infinity = f.has_infinity ? 0x7c : 0x7f;
+  if (x == 0) return sign;
   if (x != x) return sign | nan;
   const double magnitude = std::fabs(x);
   if (std::isinf(x)) return sign | (saturate ? largest : infinity);

@@ -1,0 +1,64 @@
+// Kernels in which each channel of a channels-last tensor stays by itself: depthwise convolution, pooling, element-wise
+// functions. Plain data only: ISA files include this. All instruction sets give the same bytes.
+#pragma once
+
+#include "runtime/cpu/igemm_s8.h"
+
+namespace ingot::cpu {
+
+inline constexpr int kMaxTilePixels = 8;
+
+// Depthwise convolution of up to kMaxTilePixels pixels and a group of `width` channels. Taps come in fours: 4 inputs of a
+// channel are brought side by side and multiplied by 4 weights. Interleaving bytes within 128-bit lanes leaves the sums of
+// channels 16·lane + 4·j … + 3 in lane `lane` of register j; weights, bias and multipliers are stored in that order.
+struct DepthwiseTile {
+  const uint8_t* const* pointers;  // [tap][pixel], taps filled up to a multiple of 4
+  int64_t tap_groups, pixels;
+  const int8_t* weights;           // [tap group][register][width], or twice that as words for `exact` on AVX2
+  const int32_t* bias;             // [register][width / 4]
+  const float* multiplier;         // as bias
+  int64_t channel, channels;       // first one, and how many exist (≤ width)
+  int64_t pixel;                   // of output
+  const RowEpilogue* epilogue;
+};
+struct DepthwiseKernel {
+  int64_t width = 0;               // channels of a group; 0 ends the list
+  bool words_if_exact = false;     // `exact` wants weights as 16-bit words: even bytes, then odd ones, in each register
+  void (*fast[2])(const DepthwiseTile&) = {};   // [signed x]; exact while no pair of products leaves 16 bits
+  void (*exact[2])(const DepthwiseTile&) = {};
+};
+
+// For each pixel the largest byte, or the scaled sum, over its taps.
+struct PoolTile {
+  const uint8_t* const* pointers;  // [tap][pixel]
+  int64_t taps, pixels, channels;
+  int64_t pixel;                   // of output
+  int32_t offset;                  // average: added to each sum, −z_x · taps
+  const float* multiplier;         // average: per pixel
+  const RowEpilogue* epilogue;     // out, stored, zero, low, high
+};
+
+// y = a·m_a + b·m_b, or (a·b)·m_a, over n elements; a step of 0 repeats one element.
+struct BinaryRun {
+  const void *a, *b;
+  Stored a_stored, b_stored;
+  int64_t a_step, b_step, n;
+  int32_t a_zero, b_zero;
+  float a_multiplier, b_multiplier;
+  bool product;
+  int64_t at;                      // first element of out
+  const RowEpilogue* epilogue;
+};
+
+struct ChannelwiseKernels {
+  DepthwiseKernel depthwise[3];
+  void (*max_pool[2])(const PoolTile&);      // [signed x]
+  void (*average_pool[2])(const PoolTile&);
+  void (*binary)(const BinaryRun&);
+  // y = clamp(rne(x / scale) + zero) and y = scale · (x − zero)
+  void (*quantize)(const float* x, int64_t n, float scale, int32_t zero, Stored stored, void* y);
+  void (*dequantize)(const void* x, Stored stored, int64_t n, float scale, int32_t zero, float* y);
+};
+extern const ChannelwiseKernels kChannelwiseScalar, kChannelwiseAvx2, kChannelwiseAvxVnni, kChannelwiseAvx512Vnni;
+
+}  // namespace ingot::cpu

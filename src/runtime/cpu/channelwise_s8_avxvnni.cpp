@@ -1,0 +1,26 @@
+// channelwise_s8.h on AVX-VNNI.
+#include "runtime/cpu/bytes_avx2.h"
+#include "runtime/cpu/channelwise_s8_kernel.h"
+#include "runtime/cpu/lanes_avx2.h"
+
+namespace ingot::cpu {
+namespace {
+
+struct VnniDot {
+  static constexpr int kWeightBytes = 32;
+  static __m256i sum(__m256i acc, __m256i x, const int8_t* w) {
+    return _mm256_dpbusd_avx_epi32(acc, x, _mm256_loadu_si256((const __m256i*)w));
+  }
+};
+
+constexpr ChannelwiseKernels make() {
+  ChannelwiseKernels k = channelwise_kernels<LanesAvx2, BytesAvx2>();
+  k.depthwise[0] = depthwise_kernel<LanesAvx2, BytesAvx2, VnniDot, VnniDot>(false);
+  return k;
+}
+
+}  // namespace
+
+constinit const ChannelwiseKernels kChannelwiseAvxVnni = make();
+
+}  // namespace ingot::cpu

@@ -1,0 +1,223 @@
+// Depthwise convolution of quantised channels-last tensors, any window, on channelwise_s8.h.
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "runtime/cpu/s8_layer.h"
+#include "runtime/cpu/tap_window.h"
+#include "runtime/ops/element.h"
+#include "runtime/thread_pool.h"
+
+namespace ingot::cpu {
+namespace {
+
+const ConvParams& params_of(const Problem& problem) { return std::get<ConvParams>(problem.params); }
+
+// The blob: bias s32 [channels padded to 16] with the zero point folded in, then weights s8 [group of 4 taps][channel][4].
+struct DepthwisePlan {
+  ConvParams params;
+  int spatial = 2;
+  int64_t channels = 0;
+  TapWindow window;
+
+  int64_t padded() const { return (channels + 15) / 16 * 16; }
+  int64_t tap_groups() const { return (window.taps() + 3) / 4; }
+  int64_t bias_bytes() const { return padded() * 4; }
+  int64_t blob_bytes() const { return bias_bytes() + tap_groups() * padded() * 4; }
+  size_t table_entries() const { return static_cast<size_t>(tap_groups()) * 4 * kMaxTilePixels; }
+};
+
+DepthwisePlan plan_of(const Problem& problem) {
+  const Shape& w = problem.inputs[1].type.shape;
+  DepthwisePlan p;
+  p.params = params_of(problem);
+  p.spatial = w.rank - 2;
+  p.channels = w[0];
+  p.window = tap_window_of(p.spatial, w.span().subspan(2), p.params.strides, p.params.dilations);
+  return p;
+}
+
+// Channels computed together, with their constants in the order of the kernel.
+struct Group {
+  int64_t channel = 0, channels = 0;
+  void (*kernel)(const DepthwiseTile&) = nullptr;
+  std::vector<int8_t> weights;
+  std::vector<int32_t> bias;
+  std::vector<float> multipliers;
+};
+
+// Position in a register's order → channel of the group: 16 · lane + 4 · register + i.
+int64_t channel_of(int64_t width, int64_t position) {
+  const int64_t ints = width / 4, reg = position / ints, lane = position % ints / 4;
+  return 16 * lane + 4 * reg + position % 4;
+}
+
+Group make_group(const DepthwisePlan& plan, const DepthwiseKernel& kernel, bool signed_x, int64_t channel,
+                 const std::byte* blob, const std::vector<float>& multipliers) {
+  Group group;
+  const int64_t width = kernel.width;
+  group.channel = channel;
+  group.channels = std::min(width, plan.channels - channel);
+  const auto* weights = reinterpret_cast<const int8_t*>(blob + plan.bias_bytes());
+  for (int64_t g = 0; g < plan.tap_groups(); ++g) {
+    for (int64_t at = 0; at < width; ++at) {
+      const int64_t c = channel + channel_of(width, at);
+      for (int64_t i = 0; i < 4; ++i)
+        group.weights.push_back(c < plan.channels ? weights[(g * plan.padded() + c) * 4 + i] : int8_t{0});
+    }
+  }
+  for (int64_t at = 0; at < width; ++at) {
+    const int64_t c = channel + channel_of(width, at);
+    int32_t bias = 0;
+    if (c < plan.channels) std::memcpy(&bias, blob + c * 4, sizeof bias);
+    group.bias.push_back(bias);
+    group.multipliers.push_back(c < plan.channels ? multipliers[static_cast<size_t>(c)] : 0.0f);
+  }
+  const bool exact = pair_may_saturate(group.weights.data(), static_cast<int64_t>(group.weights.size()));
+  group.kernel = (exact ? kernel.exact : kernel.fast)[signed_x];
+  if (exact && kernel.words_if_exact) {
+    // In each register's bytes (w0 w1 w2 w3 …): words w0 w2 …, then words w1 w3 ….
+    std::vector<int8_t> words;
+    for (size_t start = 0; start < group.weights.size(); start += static_cast<size_t>(width)) {
+      for (size_t odd = 0; odd < 2; ++odd) {
+        for (size_t i = odd; i < static_cast<size_t>(width); i += 2) {
+          const int8_t value = group.weights[start + i];
+          words.push_back(value);
+          words.push_back(static_cast<int8_t>(value < 0 ? -1 : 0));
+        }
+      }
+    }
+    group.weights = std::move(words);
+  }
+  return group;
+}
+
+class DepthwiseConvKernel final : public Kernel {
+ public:
+  DepthwiseConvKernel(DepthwisePlan plan, std::vector<Group> groups, LoadedEpilogue epilogue, uint8_t zero)
+      : plan_(std::move(plan)), groups_(std::move(groups)), epilogue_(std::move(epilogue)),
+        zeros_(static_cast<size_t>(plan_.padded()), zero) {}
+
+  Status run(const KernelArgs& args) noexcept override {
+    const Shape& in = args.input_shapes[0];
+    const PadPair pad_w = conv_pads(plan_.params, plan_.spatial - 1, plan_.spatial, in[in.rank - 1], plan_.window.kernel_w);
+    const PadPair pad_h =
+        plan_.spatial == 2 ? conv_pads(plan_.params, 0, plan_.spatial, in[2], plan_.window.kernel_h) : PadPair{};
+    const TapImage image = tap_image_of(in, args.output_shapes[0], pad_h, pad_w);
+    const auto* x = static_cast<const uint8_t*>(args.inputs[0]);
+    const RowEpilogue epilogue = bound_epilogue(epilogue_, args);
+    const int64_t taps = plan_.window.taps(), entries = static_cast<int64_t>(plan_.table_entries());
+    args.pool->parallel_for(image.pixels(), kMaxTilePixels, [&](int64_t begin, int64_t end, int thread) {
+      const uint8_t** table = static_cast<const uint8_t**>(args.workspace) + thread * entries;
+      DepthwiseTile tile{};
+      tile.pointers = table;
+      tile.tap_groups = plan_.tap_groups();
+      tile.epilogue = &epilogue;
+      for (int64_t pixel = begin; pixel < end; pixel += kMaxTilePixels) {
+        const int64_t count = std::min<int64_t>(kMaxTilePixels, end - pixel);
+        find_taps(plan_.window, image, plan_.channels, x, zeros_.data(), pixel, count, table);
+        // Taps that fill up the last four have weights of 0.
+        for (int64_t i = taps * count; i < plan_.tap_groups() * 4 * count; ++i) table[i] = zeros_.data();
+        tile.pixel = pixel;
+        tile.pixels = count;
+        for (const Group& group : groups_) {
+          tile.weights = group.weights.data();
+          tile.bias = group.bias.data();
+          tile.multiplier = group.multipliers.data();
+          tile.channel = group.channel;
+          tile.channels = group.channels;
+          group.kernel(tile);
+        }
+      }
+    });
+    return Status();
+  }
+
+ private:
+  DepthwisePlan plan_;
+  std::vector<Group> groups_;
+  LoadedEpilogue epilogue_;
+  std::vector<uint8_t> zeros_;  // a pixel of padding
+};
+
+class DepthwiseTactic final : public Tactic {
+ public:
+  const TacticInfo& info() const override {
+    static constexpr TacticInfo kInfo{"cpu.conv.depthwise.s8.channels_last", 1, OpKind::kConv};
+    return kInfo;
+  }
+
+  Support supports(const Problem& problem) const override {
+    const ConvParams& params = params_of(problem);
+    if (const char* refusal = refuse_s8_layer(problem, 0, params.activation)) return {refusal};
+    const TensorType& x = problem.inputs[0].type;
+    const Shape& w = problem.inputs[1].type.shape;
+    if (x.shape.rank != 3 && x.shape.rank != 4) return {"not one or two spatial dims"};
+    if (w.rank != x.shape.rank || !w.is_static() || w.elements() == 0) return {"weights are empty or of another rank"};
+    if (w[1] != 1 || params.groups != w[0] || x.shape[1] != w[0]) return {"not depthwise: groups, inputs and outputs differ"};
+    if (x.layout != Layout::kChannelsLast || problem.outputs[0].type.layout != Layout::kChannelsLast)
+      return {"tensors are not channels_last"};
+    for (int64_t pad : params.pads)
+      if (pad < 0) return {"negative padding"};
+    return {};
+  }
+
+  size_t workspace_bytes(const Problem& problem) const override {
+    return static_cast<size_t>(problem.device.threads) * plan_of(problem).table_entries() * sizeof(const uint8_t*);
+  }
+
+  uint32_t packed_inputs(const Problem&) const override { return 0b110; }
+
+  Expected<Blob> prepare(const Problem& problem) const override {
+    const DepthwisePlan plan = plan_of(problem);
+    const auto* w = reinterpret_cast<const int8_t*>(problem.inputs[1].constant.data());
+    const Operand* bias = optional_operand(problem.inputs, 2);
+    const int64_t taps = plan.window.taps(), zero = unsigned_zero(problem.inputs[0].type);
+    Blob blob(static_cast<size_t>(plan.blob_bytes()));
+    std::byte* packed = blob.data() + plan.bias_bytes();
+    for (int64_t c = 0; c < plan.channels; ++c) {
+      int64_t sum = 0;
+      for (int64_t t = 0; t < taps; ++t) {
+        const int8_t value = w[c * taps + t];
+        sum += value;
+        packed[(t / 4 * plan.padded() + c) * 4 + t % 4] = static_cast<std::byte>(value);
+      }
+      int32_t start = 0;
+      if (bias) std::memcpy(&start, bias->constant.data() + c * 4, sizeof start);
+      const auto folded = static_cast<uint32_t>(static_cast<uint64_t>(start - zero * sum));
+      std::memcpy(blob.data() + c * 4, &folded, sizeof folded);
+    }
+    return blob;
+  }
+
+  Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
+    DepthwisePlan plan = plan_of(problem);
+    if (static_cast<int64_t>(blob.size()) != plan.blob_bytes())
+      return Status(StatusCode::kInvalidEngine, "depthwise conv: packed weights have the wrong size: got " +
+                                                    std::to_string(blob.size()) + " bytes, need " +
+                                                    std::to_string(plan.blob_bytes()) + "; rebuild the engine");
+    INGOT_ASSIGN(LoadedEpilogue epilogue, load_epilogue("depthwise conv", problem, plan.params.activation, 1, plan.channels));
+    const TensorType& x = problem.inputs[0].type;
+    const ChannelwiseKernels& kernels = channelwise_kernels(problem.device.cpu.level);
+    std::vector<Group> groups;
+    for (int64_t c = 0; c < plan.channels; c += groups.back().channels) {
+      // The widest, but a narrower one where it suffices for the rest.
+      const DepthwiseKernel* kernel = &kernels.depthwise[0];
+      for (const DepthwiseKernel& other : kernels.depthwise)
+        if (other.width >= plan.channels - c && other.width < kernel->width) kernel = &other;
+      groups.push_back(make_group(plan, *kernel, x.dtype == DataType::kS8, c, blob.data(), epilogue.multipliers));
+    }
+    return std::unique_ptr<Kernel>(std::make_unique<DepthwiseConvKernel>(std::move(plan), std::move(groups), std::move(epilogue),
+                                                                         static_cast<uint8_t>(zero_point_of(x))));
+  }
+};
+
+}  // namespace
+
+std::span<const Tactic* const> depthwise_s8() {
+  static const DepthwiseTactic tactic;
+  static const std::array<const Tactic*, 1> list = {&tactic};
+  return list;
+}
+
+}  // namespace ingot::cpu
