@@ -1,5 +1,5 @@
-// Layers and element-wise ops against the answers of onnxruntime, stored in tests/cases/ops/layers.txt (op_case.h has the
-// format, tests/cases/make_layer_cases.py the origin).
+// Layers and element-wise ops against the answers of onnxruntime, stored in tests/cases/ops/layers.txt (op_case.h has
+// the format, tests/cases/make_layer_cases.py the origin).
 #include "op_case.h"
 
 namespace ingot {
