@@ -130,6 +130,8 @@ Status Validator::check_quant(const Slot& slot) {
 }
 
 Status Validator::check_bindings() {
+  if (plan_.inputs.size() > kMaxOperands || plan_.outputs.size() > kMaxOperands)
+    return bad("inputs and outputs", "more than " + std::to_string(kMaxOperands));
   std::unordered_set<std::string_view> names;
   for (const auto& [list, home] : {std::pair(&plan_.inputs, Slot::Home::kInput), {&plan_.outputs, Slot::Home::kOutput}})
     for (uint32_t slot : *list) {
