@@ -64,10 +64,10 @@ TEST(SampleFiles, ImageFolderIsSortedByName) {
   for (const int i : {3, 1, 2}) folder.write("img" + std::to_string(i) + ".png", encode_png(2, 2, 1, [&](int, int, int) { return i; }));
   folder.write("notes.txt", "skipped");
   folder.write(".hidden.png", "skipped");
-  folder.write("z/inner.JPG", encode_jpeg(2, 2, 9));
+  folder.write("z/inner.PNG", encode_png(2, 2, 3, [](int, int, int) { return 9; }));
   std::vector<std::string> names;
   const auto samples = read_path({.path = folder.path(), .recipe = *PreprocessRecipe::parse_flags("color=gray")}, &names);
-  EXPECT_EQ(names, (std::vector<std::string>{"img1.png", "img2.png", "img3.png", "z/inner.JPG"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"img1.png", "img2.png", "img3.png", "z/inner.PNG"}));
   ASSERT_EQ(samples.size(), 4u);
   for (size_t i = 0; i < 3; ++i) expect_equal(samples[i][0], make_tensor("", DataType::kF32, {1, 1, 2, 2}, std::vector<float>(4, static_cast<float>(i + 1))));
   const auto batched = read_path({.path = folder.path(), .recipe = *PreprocessRecipe::parse_flags("color=gray"), .batch = 3});
