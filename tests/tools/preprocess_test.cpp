@@ -127,6 +127,19 @@ TEST(Preprocess, RecipeFileAndErrors) {
   EXPECT_EQ(PreprocessRecipe::parse_flags("resize=20x20,color").status().message(), "preprocessing flags: bad value for color: got '', need rgb, bgr or gray");
 }
 
+TEST(Preprocess, AnyChangedByteOfAPngIsNoticed) {
+  const std::string good = encode_png(6, 5, 3, sample);
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] ^= 1;
+    EXPECT_FALSE(decode_image(bytes_of(bad), "x.png").ok()) << i;
+    EXPECT_FALSE(decode_image(bytes_of(good.substr(0, i)), "x.png").ok()) << i;
+  }
+  std::string flipped = good;
+  flipped[good.find("IDAT") + 8] ^= 1;
+  EXPECT_EQ(decode_image(bytes_of(flipped), "x.png").status().message(), "x.png: corrupted image: wrong checksum");
+}
+
 #ifdef INGOT_HAVE_JPEG
 TEST(Preprocess, DamagedJpegsAreRefused) {
   const auto message = [](const std::string& jpeg) { return std::string(decode_image(bytes_of(jpeg), "x.jpg").status().message()); };
@@ -157,7 +170,7 @@ TEST(Preprocess, HostileImagesAndRecipesNeverCrash) {
       ASSERT_TRUE(image.status().message().starts_with("bad.png: "));
     }
   }
-  EXPECT_GT(accepted, 50);
+  EXPECT_LT(accepted, 5000);
   const std::string recipe = "resize 20 30\ncrop 4 5 # c\nmean 1 2 3\nscale 0.5\ncolor bgr\nlayout nhwc\n";
   for (int round = 0; round < 20000; ++round) {
     const auto parsed = PreprocessRecipe::parse_file_text(mutated(recipe, random), "r");
