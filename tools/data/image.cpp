@@ -50,7 +50,8 @@ Expected<Image> decode_image(std::span<const std::byte> bytes, std::string_view 
   const auto bad = [&](const std::string& what) {
     return Status(StatusCode::kInvalidArgument, std::string(where) + ": " + what);
   };
-  if (bytes.size() > INT_MAX) return bad("image file too large: got " + std::to_string(bytes.size()) + " bytes, need at most 2 GiB");
+  if (bytes.size() > INT_MAX)
+    return bad("image file too large: got " + std::to_string(bytes.size()) + " bytes, need at most 2 GiB");
   if (bytes.size() >= 2 && bytes[0] == std::byte{0xff} && bytes[1] == std::byte{0xd8}) return decode_jpeg(bytes, where);
   const std::string_view file(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (file.starts_with(kPngSignature))

@@ -1,15 +1,17 @@
-// JPEG by libjpeg. It reports errors by longjmp, so the calls into it sit in functions that own nothing to be destroyed.
+// JPEG by libjpeg. It reports errors by longjmp, so the calls into it sit in functions that own nothing to be
+// destroyed.
 #include "data/image_jpeg.h"
 
 #include <string>
 
 #ifdef INGOT_HAVE_JPEG
+// jpeglib.h needs what stands before it.
+// clang-format off
 #include <csetjmp>
 #include <cstdio>
-
 #include <jpeglib.h>
-
 #include <jerror.h>
+// clang-format on
 #endif
 
 namespace ingot {
@@ -40,7 +42,8 @@ class JpegDecoder {
     jpeg_create_decompress(&info_);
     created_ = true;
     info_.progress = &progress_;
-    jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes_.data()), static_cast<unsigned long>(bytes_.size()));
+    jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes_.data()),
+                 static_cast<unsigned long>(bytes_.size()));
     jpeg_read_header(&info_, TRUE);
     return true;
   }
@@ -98,10 +101,12 @@ Expected<Image> decode_jpeg(std::span<const std::byte> bytes, std::string_view w
   JpegDecoder decoder(bytes);
   if (!decoder.read_header()) return bad("not a readable PNG or JPEG image: " + decoder.reason());
   if (decoder.width() * decoder.height() > kMaxImagePixels)
-    return bad("image too large: got " + std::to_string(decoder.width()) + "x" + std::to_string(decoder.height()) + ", need at most " +
-               std::to_string(kMaxImagePixels) + " pixels");
+    return bad("image too large: got " + std::to_string(decoder.width()) + "x" + std::to_string(decoder.height()) +
+               ", need at most " + std::to_string(kMaxImagePixels) + " pixels");
   if (decoder.has_four_inks())
-    return Status(StatusCode::kUnsupported, std::string(where) + ": JPEG in CMYK colours is not supported: got 4 channels, need 1 or 3; convert it to RGB");
+    return Status(
+        StatusCode::kUnsupported,
+        std::string(where) + ": JPEG in CMYK colours is not supported: got 4 channels, need 1 or 3; convert it to RGB");
   Image image{static_cast<int>(decoder.width()), static_cast<int>(decoder.height()), {}};
   image.pixels.resize(static_cast<size_t>(decoder.width() * decoder.height() * 3));
   if (!decoder.read_pixels(image.pixels.data())) return bad("corrupted image: " + decoder.reason());
@@ -111,7 +116,8 @@ Expected<Image> decode_jpeg(std::span<const std::byte> bytes, std::string_view w
 #else
 
 Expected<Image> decode_jpeg(std::span<const std::byte>, std::string_view where) {
-  return Status(StatusCode::kUnsupported, std::string(where) + ": this build reads no JPEG; rebuild with libjpeg, or convert to PNG");
+  return Status(StatusCode::kUnsupported,
+                std::string(where) + ": this build reads no JPEG; rebuild with libjpeg, or convert to PNG");
 }
 
 #endif
