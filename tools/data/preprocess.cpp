@@ -235,8 +235,7 @@ Expected<PreprocessRecipe> PreprocessRecipe::parse_flags(std::string_view flags)
 }
 
 Expected<NamedTensor> preprocess(const Image& image, const PreprocessRecipe& recipe, std::string_view where) {
-  // Colour first: it is per pixel and linear, so it commutes with resizing, and grey resizes one plane instead of
-  // three.
+  // Colour first: grey then resizes one plane instead of three.
   Planes planes = to_planes(image, recipe.color);
   int width = recipe.resize_width, height = recipe.resize_height;
   if (recipe.resize_short > 0) {
