@@ -125,6 +125,19 @@ TEST(Preprocess, RecipeFileAndErrors) {
   EXPECT_EQ(PreprocessRecipe::parse_flags("resize=20x20,color").status().message(), "preprocessing flags: bad value for color: got '', need rgb, bgr or gray");
 }
 
+// A table with more entries than JPEG allows, of which stb_image would write all.
+TEST(Preprocess, ImpossibleHuffmanTablesAreRefused) {
+  std::string jpeg = encode_jpeg(16, 16, 50);
+  const size_t table = jpeg.find("\xff\xc4");
+  ASSERT_NE(table, std::string::npos);
+  for (size_t i = 0; i < 16; ++i) jpeg[table + 5 + i] = '\x20';
+  EXPECT_EQ(decode_image(bytes_of(jpeg), "x.jpg").status().message(), "x.jpg: corrupted image: impossible Huffman table");
+  // The same bytes in a comment harm nobody.
+  std::string comment = encode_jpeg(16, 16, 50);
+  comment.insert(2, std::string("\xff\xfe\0\x30", 4) + "\xff\xc4" + std::string(44, '\x20'));
+  EXPECT_TRUE(decode_image(bytes_of(comment), "x.jpg").ok());
+}
+
 TEST(Preprocess, HostileImagesAndRecipesNeverCrash) {
   std::mt19937 random(4);
   const std::string png = encode_png(17, 13, 3, sample), jpeg = encode_jpeg(24, 16, 77);

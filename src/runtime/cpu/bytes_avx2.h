@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
+// A call would pass these through memory.
+#define INGOT_LANE [[gnu::always_inline]] static inline
+
 namespace ingot::cpu {
 namespace {
 
@@ -13,42 +16,42 @@ struct BytesAvx2 {
   static constexpr int kWidth = 32;
   using V = __m256i;
 
-  static V load(const uint8_t* p) { return _mm256_loadu_si256((const __m256i*)p); }
-  static V load_some(const uint8_t* p, int64_t n) {
+  INGOT_LANE V load(const uint8_t* p) { return _mm256_loadu_si256((const __m256i*)p); }
+  INGOT_LANE V load_some(const uint8_t* p, int64_t n) {
     alignas(32) uint8_t buffer[32] = {};
     std::memcpy(buffer, p, static_cast<size_t>(n));
     return load(buffer);
   }
-  static void store(uint8_t* p, V v) { _mm256_storeu_si256((__m256i*)p, v); }
-  static void store_some(uint8_t* p, V v, int64_t n) {
+  INGOT_LANE void store(uint8_t* p, V v) { _mm256_storeu_si256((__m256i*)p, v); }
+  INGOT_LANE void store_some(uint8_t* p, V v, int64_t n) {
     alignas(32) uint8_t buffer[32];
     store(buffer, v);
     std::memcpy(p, buffer, static_cast<size_t>(n));
   }
-  static V flip_sign(V v) { return _mm256_xor_si256(v, _mm256_set1_epi8(-128)); }
-  static V max_u8(V a, V b) { return _mm256_max_epu8(a, b); }
-  static V max_s8(V a, V b) { return _mm256_max_epi8(a, b); }
-  static V low8(V a, V b) { return _mm256_unpacklo_epi8(a, b); }
-  static V high8(V a, V b) { return _mm256_unpackhi_epi8(a, b); }
-  static V low16(V a, V b) { return _mm256_unpacklo_epi16(a, b); }
-  static V high16(V a, V b) { return _mm256_unpackhi_epi16(a, b); }
+  INGOT_LANE V flip_sign(V v) { return _mm256_xor_si256(v, _mm256_set1_epi8(-128)); }
+  INGOT_LANE V max_u8(V a, V b) { return _mm256_max_epu8(a, b); }
+  INGOT_LANE V max_s8(V a, V b) { return _mm256_max_epi8(a, b); }
+  INGOT_LANE V low8(V a, V b) { return _mm256_unpacklo_epi8(a, b); }
+  INGOT_LANE V high8(V a, V b) { return _mm256_unpackhi_epi8(a, b); }
+  INGOT_LANE V low16(V a, V b) { return _mm256_unpacklo_epi16(a, b); }
+  INGOT_LANE V high16(V a, V b) { return _mm256_unpackhi_epi16(a, b); }
 
-  static V set_i(int32_t x) { return _mm256_set1_epi32(x); }
-  static __m256 set(float x) { return _mm256_set1_ps(x); }
-  static __m256 load_floats(const float* p) { return _mm256_loadu_ps(p); }
-  static __m256 to_float(V v) { return _mm256_cvtepi32_ps(v); }
-  static __m256 mul(__m256 a, __m256 b) { return _mm256_mul_ps(a, b); }
-  static __m256 min(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
-  static __m256 max(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
-  static V round(__m256 a) { return _mm256_cvtps_epi32(a); }
-  static V add(V a, V b) { return _mm256_add_epi32(a, b); }
+  INGOT_LANE V set_i(int32_t x) { return _mm256_set1_epi32(x); }
+  INGOT_LANE __m256 set(float x) { return _mm256_set1_ps(x); }
+  INGOT_LANE __m256 load_floats(const float* p) { return _mm256_loadu_ps(p); }
+  INGOT_LANE __m256 to_float(V v) { return _mm256_cvtepi32_ps(v); }
+  INGOT_LANE __m256 mul(__m256 a, __m256 b) { return _mm256_mul_ps(a, b); }
+  INGOT_LANE __m256 min(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
+  INGOT_LANE __m256 max(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
+  INGOT_LANE V round(__m256 a) { return _mm256_cvtps_epi32(a); }
+  INGOT_LANE V add(V a, V b) { return _mm256_add_epi32(a, b); }
   // Packing within lanes undoes the order that interleaving made.
-  static V pack(V a, V b, V c, V d, bool is_signed) {
+  INGOT_LANE V pack(V a, V b, V c, V d, bool is_signed) {
     const V ab = _mm256_packs_epi32(a, b), cd = _mm256_packs_epi32(c, d);
     return is_signed ? _mm256_packs_epi16(ab, cd) : _mm256_packus_epi16(ab, cd);
   }
   // Four ints of each lane to p, p + 16, …
-  static void store_fours(int32_t* p, V v) {
+  INGOT_LANE void store_fours(int32_t* p, V v) {
     _mm_storeu_si128((__m128i*)p, _mm256_castsi256_si128(v));
     _mm_storeu_si128((__m128i*)(p + 16), _mm256_extracti128_si256(v, 1));
   }
@@ -56,3 +59,5 @@ struct BytesAvx2 {
 
 }  // namespace
 }  // namespace ingot::cpu
+
+#undef INGOT_LANE

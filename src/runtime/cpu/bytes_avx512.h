@@ -3,6 +3,8 @@
 
 #include "runtime/cpu/lanes_avx512.h"
 
+#define INGOT_LANE [[gnu::always_inline]] static inline
+
 namespace ingot::cpu {
 namespace {
 
@@ -10,35 +12,35 @@ struct BytesAvx512 {
   static constexpr int kWidth = 64;
   using V = __m512i;
 
-  static __mmask64 first(int64_t n) { return (__mmask64{1} << n) - 1; }
-  static V load(const uint8_t* p) { return _mm512_loadu_si512(p); }
-  static V load_some(const uint8_t* p, int64_t n) { return _mm512_maskz_loadu_epi8(first(n), p); }
-  static void store(uint8_t* p, V v) { _mm512_storeu_si512(p, v); }
-  static void store_some(uint8_t* p, V v, int64_t n) { _mm512_mask_storeu_epi8(p, first(n), v); }
-  static V flip_sign(V v) { return _mm512_xor_si512(v, _mm512_set1_epi8(-128)); }
-  static V max_u8(V a, V b) { return _mm512_max_epu8(a, b); }
-  static V max_s8(V a, V b) { return _mm512_max_epi8(a, b); }
-  static V low8(V a, V b) { return _mm512_unpacklo_epi8(a, b); }
-  static V high8(V a, V b) { return _mm512_unpackhi_epi8(a, b); }
-  static V low16(V a, V b) { return _mm512_unpacklo_epi16(a, b); }
-  static V high16(V a, V b) { return _mm512_unpackhi_epi16(a, b); }
+  INGOT_LANE __mmask64 first(int64_t n) { return (__mmask64{1} << n) - 1; }
+  INGOT_LANE V load(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  INGOT_LANE V load_some(const uint8_t* p, int64_t n) { return _mm512_maskz_loadu_epi8(first(n), p); }
+  INGOT_LANE void store(uint8_t* p, V v) { _mm512_storeu_si512(p, v); }
+  INGOT_LANE void store_some(uint8_t* p, V v, int64_t n) { _mm512_mask_storeu_epi8(p, first(n), v); }
+  INGOT_LANE V flip_sign(V v) { return _mm512_xor_si512(v, _mm512_set1_epi8(-128)); }
+  INGOT_LANE V max_u8(V a, V b) { return _mm512_max_epu8(a, b); }
+  INGOT_LANE V max_s8(V a, V b) { return _mm512_max_epi8(a, b); }
+  INGOT_LANE V low8(V a, V b) { return _mm512_unpacklo_epi8(a, b); }
+  INGOT_LANE V high8(V a, V b) { return _mm512_unpackhi_epi8(a, b); }
+  INGOT_LANE V low16(V a, V b) { return _mm512_unpacklo_epi16(a, b); }
+  INGOT_LANE V high16(V a, V b) { return _mm512_unpackhi_epi16(a, b); }
 
-  static V set_i(int32_t x) { return _mm512_set1_epi32(x); }
-  static __m512 set(float x) { return _mm512_set1_ps(x); }
-  static __m512 load_floats(const float* p) { return _mm512_loadu_ps(p); }
-  static __m512 to_float(V v) { return _mm512_cvtepi32_ps(v); }
-  static __m512 mul(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
-  static __m512 min(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
-  static __m512 max(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
-  static V round(__m512 a) { return _mm512_cvtps_epi32(a); }
-  static V add(V a, V b) { return _mm512_add_epi32(a, b); }
+  INGOT_LANE V set_i(int32_t x) { return _mm512_set1_epi32(x); }
+  INGOT_LANE __m512 set(float x) { return _mm512_set1_ps(x); }
+  INGOT_LANE __m512 load_floats(const float* p) { return _mm512_loadu_ps(p); }
+  INGOT_LANE __m512 to_float(V v) { return _mm512_cvtepi32_ps(v); }
+  INGOT_LANE __m512 mul(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
+  INGOT_LANE __m512 min(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
+  INGOT_LANE __m512 max(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
+  INGOT_LANE V round(__m512 a) { return _mm512_cvtps_epi32(a); }
+  INGOT_LANE V add(V a, V b) { return _mm512_add_epi32(a, b); }
   // Packing within lanes undoes the order that interleaving made.
-  static V pack(V a, V b, V c, V d, bool is_signed) {
+  INGOT_LANE V pack(V a, V b, V c, V d, bool is_signed) {
     const V ab = _mm512_packs_epi32(a, b), cd = _mm512_packs_epi32(c, d);
     return is_signed ? _mm512_packs_epi16(ab, cd) : _mm512_packus_epi16(ab, cd);
   }
   // Four ints of each lane to p, p + 16, …
-  static void store_fours(int32_t* p, V v) {
+  INGOT_LANE void store_fours(int32_t* p, V v) {
     _mm_storeu_si128((__m128i*)p, _mm512_castsi512_si128(v));
     _mm_storeu_si128((__m128i*)(p + 16), _mm512_extracti32x4_epi32(v, 1));
     _mm_storeu_si128((__m128i*)(p + 32), _mm512_extracti32x4_epi32(v, 2));
@@ -48,3 +50,5 @@ struct BytesAvx512 {
 
 }  // namespace
 }  // namespace ingot::cpu
+
+#undef INGOT_LANE

@@ -8,14 +8,14 @@ namespace {
 
 struct FastDot {
   static constexpr int kWeightBytes = 32;
-  static __m256i sum(__m256i acc, __m256i x, const int8_t* w) {
+  [[gnu::always_inline]] static inline __m256i sum(__m256i acc, __m256i x, const int8_t* w) {
     const __m256i pairs = _mm256_maddubs_epi16(x, _mm256_loadu_si256((const __m256i*)w));
     return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
 };
 struct ExactDot {
   static constexpr int kWeightBytes = 64;
-  static __m256i sum(__m256i acc, __m256i x, const int8_t* w) {
+  [[gnu::always_inline]] static inline __m256i sum(__m256i acc, __m256i x, const int8_t* w) {
     const __m256i even = _mm256_madd_epi16(_mm256_and_si256(x, _mm256_set1_epi16(255)), _mm256_loadu_si256((const __m256i*)w));
     const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_loadu_si256((const __m256i*)(w + 32)));
     return _mm256_add_epi32(acc, _mm256_add_epi32(even, odd));

@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 
 template <class Bytes>
-typename Bytes::V load_bytes(const uint8_t* p, int64_t n) {
+[[gnu::always_inline]] inline typename Bytes::V load_bytes(const uint8_t* p, int64_t n) {
   return n >= Bytes::kWidth ? Bytes::load(p) : Bytes::load_some(p, n);
 }
 
@@ -18,7 +18,7 @@ template <class Lanes, class Bytes, class Dot, bool kSigned>
 void depthwise(const DepthwiseTile& t) {
   using V = typename Bytes::V;
   constexpr int kWidth = Bytes::kWidth, kInts = kWidth / 4;
-  const RowEpilogue& e = *t.epilogue;
+  const RowEpilogue e = *t.epilogue;
   const int64_t n = t.channels, pixels = t.pixels;
   const bool plain = !e.curved && e.residual_stored == Stored::kNone && e.stored != Stored::kF32;
   const auto low = Bytes::set(e.low), high = Bytes::set(e.high);
@@ -67,7 +67,9 @@ void max_pool(const PoolTile& t) {
   for (int64_t p = 0; p < t.pixels; ++p) {
     const uint8_t* const* pointers = t.pointers + p;
     uint8_t* out = static_cast<uint8_t*>(t.epilogue->out) + (t.pixel + p) * t.channels;
-    for (int64_t c = 0; c < t.channels; c += Bytes::kWidth) {
+    for (int64_t next = 0; next < t.channels; next += Bytes::kWidth) {
+      // The last register overlaps the one before it, if there is one.
+      const int64_t c = next + Bytes::kWidth <= t.channels || next == 0 ? next : t.channels - Bytes::kWidth;
       const int64_t n = t.channels - c;
       auto best = load_bytes<Bytes>(pointers[0] + c, n);
       for (int64_t i = 1; i < t.taps; ++i) {
@@ -82,7 +84,7 @@ void max_pool(const PoolTile& t) {
 
 template <class Lanes, class T>
 void average_pool(const PoolTile& t) {
-  const RowEpilogue& e = *t.epilogue;
+  const RowEpilogue e = *t.epilogue;
   for (int64_t p = 0; p < t.pixels; ++p) {
     const uint8_t* const* pointers = t.pointers + p;
     const auto factor = Lanes::set(t.multiplier[p]);
@@ -133,7 +135,7 @@ void binary(const BinaryRun& r) {
 }
 
 template <class Lanes, class Out>
-void quantize_to(const float* x, int64_t n, const RowEpilogue& e, float scale, Out* y) {
+void quantize_to(const float* x, int64_t n, const RowEpilogue e, float scale, Out* y) {
   const auto divisor = Lanes::set(scale);
   for (int64_t i = 0; i < n; i += 16) {
     const auto t = Lanes::zero_nans(Lanes::div(load_some<Lanes>(x + i, n - i), divisor));

@@ -200,12 +200,15 @@ class DepthwiseTactic final : public Tactic {
     const TensorType& x = problem.inputs[0].type;
     const ChannelwiseKernels& kernels = channelwise_kernels(problem.device.cpu.level);
     std::vector<Group> groups;
-    for (int64_t c = 0; c < plan.channels; c += groups.back().channels) {
+    for (int64_t c = 0; c < plan.channels;) {
       // The widest, but a narrower one where it suffices for the rest.
       const DepthwiseKernel* kernel = &kernels.depthwise[0];
       for (const DepthwiseKernel& other : kernels.depthwise)
         if (other.width >= plan.channels - c && other.width < kernel->width) kernel = &other;
-      groups.push_back(make_group(plan, *kernel, x.dtype == DataType::kS8, c, blob.data(), epilogue.multipliers));
+      // The last group is filled up with channels of the one before it: twice the same bytes, but whole registers.
+      const int64_t first = std::max<int64_t>(0, std::min(c, plan.channels - kernel->width));
+      groups.push_back(make_group(plan, *kernel, x.dtype == DataType::kS8, first, blob.data(), epilogue.multipliers));
+      c = first + groups.back().channels;
     }
     return std::unique_ptr<Kernel>(std::make_unique<DepthwiseConvKernel>(std::move(plan), std::move(groups), std::move(epilogue),
                                                                          static_cast<uint8_t>(zero_point_of(x))));

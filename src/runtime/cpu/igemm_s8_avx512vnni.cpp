@@ -7,9 +7,9 @@ namespace {
 
 struct Avx512Vnni : LanesAvx512 {
   using W = __m512i;
-  template <bool kSigned> static __m512i activation(const uint8_t* p) { return broadcast(p, kSigned); }
-  static W weights(const int8_t* p) { return _mm512_loadu_si512(p); }
-  static void dot(I& sum, __m512i a, W w) { sum = _mm512_dpbusd_epi32(sum, a, w); }
+  template <bool kSigned> [[gnu::always_inline]] static inline __m512i activation(const uint8_t* p) { return broadcast(p, kSigned); }
+  [[gnu::always_inline]] static inline W weights(const int8_t* p) { return _mm512_loadu_si512(p); }
+  [[gnu::always_inline]] static inline void dot(I& sum, __m512i a, W w) { sum = _mm512_dpbusd_epi32(sum, a, w); }
 };
 
 constexpr IgemmKernels make() {

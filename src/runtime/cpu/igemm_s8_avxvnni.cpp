@@ -7,9 +7,9 @@ namespace {
 
 struct AvxVnni : LanesAvx2 {
   using W = I;
-  template <bool kSigned> static __m256i activation(const uint8_t* p) { return broadcast(p, kSigned); }
-  static W weights(const int8_t* p) { return {_mm256_loadu_si256((const __m256i*)p), _mm256_loadu_si256((const __m256i*)(p + 32))}; }
-  static void dot(I& sum, __m256i a, const W& w) {
+  template <bool kSigned> [[gnu::always_inline]] static inline __m256i activation(const uint8_t* p) { return broadcast(p, kSigned); }
+  [[gnu::always_inline]] static inline W weights(const int8_t* p) { return {_mm256_loadu_si256((const __m256i*)p), _mm256_loadu_si256((const __m256i*)(p + 32))}; }
+  [[gnu::always_inline]] static inline void dot(I& sum, __m256i a, const W& w) {
     sum.lo = _mm256_dpbusd_avx_epi32(sum.lo, a, w.lo);
     sum.hi = _mm256_dpbusd_avx_epi32(sum.hi, a, w.hi);
   }

@@ -45,6 +45,18 @@ struct LanesScalar {
   static void store(uint8_t* p, I a) { for (int i = 0; i < 16; ++i) p[i] = static_cast<uint8_t>(a.v[i]); }
   static void store(int8_t* p, I a) { for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(a.v[i]); }
 
+  // The first n < 16 elements; nothing behind them is touched.
+  template <class T> static auto load_some(const T* p, int64_t n) {
+    T buffer[16] = {};
+    std::memcpy(buffer, p, static_cast<size_t>(n) * sizeof(T));
+    return load(buffer);
+  }
+  template <class T, class V> static void store_some(T* p, V value, int64_t n) {
+    T buffer[16];
+    store(buffer, value);
+    std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
+  }
+
   // What runtime/ops/exact_math.h asks of its vector traits.
   struct M { bool v[16]; };
   static F sub(F a, F b) { return each<F>([&](int i) { return a.v[i] - b.v[i]; }); }

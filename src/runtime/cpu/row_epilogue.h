@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "runtime/cpu/igemm_s8.h"
@@ -12,20 +11,14 @@
 namespace ingot::cpu {
 namespace {
 
-// Reads and writes of fewer than 16 elements go through a buffer, so that nothing outside the tensors is touched.
+// Up to 16 elements; nothing behind n of them is touched.
 template <class Lanes, class T>
-auto load_some(const T* p, int64_t n) {
-  if (n >= 16) return Lanes::load(p);
-  alignas(64) T buffer[16] = {};
-  std::memcpy(buffer, p, static_cast<size_t>(n) * sizeof(T));
-  return Lanes::load(buffer);
+[[gnu::always_inline]] inline auto load_some(const T* p, int64_t n) {
+  return n >= 16 ? Lanes::load(p) : Lanes::load_some(p, n);
 }
 template <class Lanes, class T, class V>
-void store_some(T* p, V value, int64_t n) {
-  if (n >= 16) return Lanes::store(p, value);
-  alignas(64) T buffer[16];
-  Lanes::store(buffer, value);
-  std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
+[[gnu::always_inline]] inline void store_some(T* p, const V& value, int64_t n) {
+  n >= 16 ? Lanes::store(p, value) : Lanes::store_some(p, value, n);
 }
 
 template <class Lanes>
@@ -37,7 +30,7 @@ template <class Lanes>
 
 // Activation, rounding and storing of up to 16 real (or scaled) values t.
 template <class Lanes, bool kCurved, class Out>
-void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
+[[gnu::always_inline]] inline void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
   const auto low = Lanes::set(e.low), high = Lanes::set(e.high);
   if constexpr (kCurved) t = curve<Lanes>(t, e);
   if constexpr (std::is_same_v<Out, float>) {
@@ -51,8 +44,9 @@ void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
 
 template <class Lanes, class Residual, class Out, bool kCurved>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
-                 const RowEpilogue& e) {
+                 const RowEpilogue& shared) {
   using F = typename Lanes::F;
+  const RowEpilogue e = shared;  // a copy, which stores of bytes cannot change
   for (int r = 0; r < rows; ++r) {
     const int64_t at = (row + r) * e.out_stride + channel;
     Out* out = static_cast<Out*>(e.out) + at;
