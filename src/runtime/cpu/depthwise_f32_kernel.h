@@ -59,19 +59,20 @@ void depthwise_tile(const DepthwiseSpan& s, int64_t pixel, int64_t channel, int6
   for (int p = 0; p < kPixels; ++p) Isa::store(e.out + at + p * s.channels, Isa::min(high, Isa::max(low, sum[p])));
 }
 
+// Pixels from `pixel` on in tiles of kPixels, then of half as many: a lone pixel would wait for its own sums.
 template <class Isa, int kPixels, int kTaps, int kStride>
-void depthwise_span(const DepthwiseSpan& s) {
+void depthwise_pixels(const DepthwiseSpan& s, int64_t pixel) {
   const int64_t whole = s.channels / kFloatBlock * kFloatBlock;
-  int64_t pixel = 0;
   for (; pixel + kPixels <= s.count; pixel += kPixels) {
     for (int64_t c = 0; c < whole; c += kFloatBlock) depthwise_tile<Isa, kPixels, kTaps, kStride>(s, pixel, c, kFloatBlock);
     if (whole < s.channels) depthwise_tile<Isa, kPixels, 0, 1>(s, pixel, whole, s.channels - whole);
   }
-  for (; pixel < s.count; ++pixel) {
-    for (int64_t c = 0; c < whole; c += kFloatBlock) depthwise_tile<Isa, 1, kTaps, kStride>(s, pixel, c, kFloatBlock);
-    if (whole < s.channels) depthwise_tile<Isa, 1, 0, 1>(s, pixel, whole, s.channels - whole);
+  if constexpr (kPixels > 1) {
+    if (pixel < s.count) depthwise_pixels<Isa, kPixels / 2, kTaps, kStride>(s, pixel);
   }
 }
+template <class Isa, int kPixels, int kTaps, int kStride>
+void depthwise_span(const DepthwiseSpan& s) { depthwise_pixels<Isa, kPixels, kTaps, kStride>(s, 0); }
 
 template <class Isa, int kPixels>
 constexpr DepthwiseKernels make_depthwise() {
