@@ -300,5 +300,37 @@ TEST(ReduceFunction, NamesAreDistinct) {
       EXPECT_NE(to_string(static_cast<ReduceFunction>(i)), to_string(static_cast<ReduceFunction>(j)));
 }
 
+TEST(Reduce, RefusesHostileAndUnknownValues) {
+  run_op_cases(R"(
+    case axis
+    op Reduce
+    in f32 2 : 1 2
+    in s64 1 : 1
+    refused reduce: axis outside the rank: got 1, need -1 to 0
+    case scalar_axis
+    op Reduce
+    in f32 scalar : 1
+    in s64 1 : 0
+    refused reduce: axis outside the rank: got 0, need rank 1 or more
+    case unknown
+    op Reduce
+    in f32 2 : 1 2
+    in s64 1 unknown
+    refused depends on data
+    case bool_sum
+    op Reduce function=sum
+    in bool 2 : 1 0
+    refused reduce: element type for sum: got bool
+    case arg_of_nothing
+    op ArgReduce axis=1
+    in f32 2x0 :
+    refused arg_reduce: dim to search: got no elements
+    case arg_axis
+    op ArgReduce axis=2
+    in f32 2x1 : 1 2
+    refused arg_reduce: axis outside the rank: got 2
+  )");
+}
+
 }  // namespace
 }  // namespace ingot

@@ -199,5 +199,134 @@ TEST(Resize, KeepsConstants) {
   EXPECT_EQ(cases, 3 * 6 * 4 * 5);
 }
 
+TEST(Resize, RefusesHostileAndUnknownValues) {
+  run_op_cases(R"(
+    case neither
+    op Resize
+    in f32 2 : 1 2
+    refused resize: scales and sizes: got neither, need exactly one of them
+    case both
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in f32 1 : 2
+    in s64 1 : 4
+    refused resize: scales and sizes: got both
+    case empty_scales_are_absent
+    op Resize
+    in f32 2 : 1 2
+    in f32 0 :
+    in f32 0 :
+    in s64 1 : 4
+    out f32 4 : 1 1 2 2
+    case scale_0
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in f32 1 : 0
+    refused resize: scale of dim 0
+    case scale_negative
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in f32 1 : -1
+    refused resize: scale of dim 0
+    case scale_nan
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in f32 1 : nan
+    refused resize: scale of dim 0
+    case scale_infinite
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in f32 1 : inf
+    refused resize: scale of dim 0
+    case scale_bomb
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in f32 1 : 1e30
+    refused resize: dim 0 of the result
+    case scale_count
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in f32 2 : 1 1
+    refused resize: number of scales: got 2, need 1
+    case scale_type
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in s64 1 : 1
+    refused resize: scales of the wrong type: got s64, need f32
+    case size_negative
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in absent
+    in s64 1 : -1
+    refused resize: size of dim 0: got -1, need 0 or more
+    case size_bomb
+    op Resize
+    in f32 1x1 : 1
+    in absent
+    in absent
+    in s64 2 : 9223372036854775807 9223372036854775807
+    refused resize: shape of the result
+    case something_from_nothing
+    op Resize
+    in f32 0 :
+    in absent
+    in absent
+    in s64 1 : 2
+    refused resize: dim 0 is empty
+    case axes_twice
+    op Resize axes=[0,-1]
+    in f32 2 : 1 2
+    in absent
+    in f32 2 : 1 1
+    refused resize: number of axes: got 2, need at most rank 1
+    case axis_twice
+    op Resize axes=[1,-1]
+    in f32 1x2 : 1 2
+    in absent
+    in f32 2 : 1 1
+    refused resize: axis given twice: got 1
+    case unknown_sizes
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in absent
+    in s64 1 unknown
+    refused depends on data
+    case unknown_scales
+    op Resize
+    in f32 2 : 1 2
+    in absent
+    in f32 1 unknown
+    refused depends on data
+    case crop_without_roi
+    op Resize coordinates=6
+    in f32 2 : 1 2
+    in absent
+    in absent
+    in s64 1 : 4
+    out f32 4 : 1 1 2 2
+    fails resize: roi for tf_crop_and_resize: got nothing
+    case unknown_mode
+    op Resize mode=7
+    in f32 2 : 1 2
+    refused resize: mode
+    case bool_linear
+    op Resize mode=1
+    in bool 2 : 1 0
+    in absent
+    in f32 1 : 2
+    refused resize: element type: got bool
+  )");
+}
+
 }  // namespace
 }  // namespace ingot

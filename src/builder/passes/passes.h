@@ -21,6 +21,7 @@ Status eliminate_dead_nodes(Graph&, const BuildOptions&);
 Status raise_composites(Graph&, const BuildOptions&);
 Status fuse_pad(Graph&, const BuildOptions&);
 Status fuse_conv_batchnorm(Graph&, const BuildOptions&);
+Status fuse_input_affine(Graph&, const BuildOptions&);
 Status fuse_bias(Graph&, const BuildOptions&);
 Status fuse_scale_into_matmul(Graph&, const BuildOptions&);
 Status fuse_residual_add(Graph&, const BuildOptions&);
@@ -46,6 +47,7 @@ inline constexpr Pass kCanonicalisePasses[] = {
     INGOT_PASS(fuse_bias),
     INGOT_PASS(fuse_conv_batchnorm),
     INGOT_PASS(fuse_bias),
+    INGOT_PASS(fuse_input_affine),
     INGOT_PASS(fuse_scale_into_matmul),
     INGOT_PASS(eliminate_identities),
     INGOT_PASS(eliminate_common_subexpressions),
