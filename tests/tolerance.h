@@ -19,7 +19,9 @@ struct Tolerance {
 
 // `type` is the widest float element type among an op's operands; f64 is held to the bounds of f32.
 inline Tolerance tolerance_of(OpKind op, DataType type) {
-  struct Row { Tolerance f32, f16, bf16; };
+  struct Row {
+    Tolerance f32, f16, bf16;
+  };
   static constexpr Row kSums{{1e-5, 1e-6}, {2e-3, 1e-4}, {1.6e-2, 1e-3}};
   static constexpr Row kMeans{{2e-6, 5e-7}, {2e-3, 1e-4}, {1.6e-2, 1e-3}};
   static constexpr Row kNorms{{1e-5, 2e-6}, {2e-3, 2e-4}, {1.6e-2, 2e-3}};
@@ -27,11 +29,29 @@ inline Tolerance tolerance_of(OpKind op, DataType type) {
   static constexpr Row kExact{};
   const Row* row = &kExact;
   switch (op) {
-    case OpKind::kConv: case OpKind::kConvTranspose: case OpKind::kMatMul: case OpKind::kAttention: row = &kSums; break;
-    case OpKind::kPool: case OpKind::kReduce: row = &kMeans; break;
-    case OpKind::kBatchNorm: case OpKind::kLayerNorm: case OpKind::kInstanceNorm: case OpKind::kSoftmax: case OpKind::kResize: row = &kNorms; break;
-    case OpKind::kUnary: case OpKind::kBinary: row = &kFunctions; break;
-    default: break;
+    case OpKind::kConv:
+    case OpKind::kConvTranspose:
+    case OpKind::kMatMul:
+    case OpKind::kAttention:
+      row = &kSums;
+      break;
+    case OpKind::kPool:
+    case OpKind::kReduce:
+      row = &kMeans;
+      break;
+    case OpKind::kBatchNorm:
+    case OpKind::kLayerNorm:
+    case OpKind::kInstanceNorm:
+    case OpKind::kSoftmax:
+    case OpKind::kResize:
+      row = &kNorms;
+      break;
+    case OpKind::kUnary:
+    case OpKind::kBinary:
+      row = &kFunctions;
+      break;
+    default:
+      break;
   }
   return type == DataType::kF16 ? row->f16 : type == DataType::kBF16 ? row->bf16 : row->f32;
 }

@@ -130,6 +130,8 @@ Status Validator::check_quant(const Slot& slot) {
 }
 
 Status Validator::check_bindings() {
+  if (plan_.inputs.size() > kMaxOperands || plan_.outputs.size() > kMaxOperands)
+    return bad("inputs and outputs", "more than " + std::to_string(kMaxOperands));
   std::unordered_set<std::string_view> names;
   for (const auto& [list, home] : {std::pair(&plan_.inputs, Slot::Home::kInput), {&plan_.outputs, Slot::Home::kOutput}})
     for (uint32_t slot : *list) {
@@ -180,12 +182,10 @@ Status Validator::check_step(size_t index) {
       (step.workspace_offset % kArenaAlignment != 0 || step.workspace_offset > plan_.arena_bytes ||
        step.workspace_bytes > plan_.arena_bytes - step.workspace_offset))
     return bad(where, "workspace lies outside the arena or is not 64-byte aligned");
-  uint32_t packed = step.packed_inputs;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const uint32_t id = step.inputs[i];
-    const bool is_packed = i < 32 && (packed >> i & 1) != 0;
-    if (is_packed) packed &= ~(uint32_t{1} << i);
-    if (id == kNoIndex && !is_packed) continue;
+    const bool is_packed = i < 32 && (step.packed_inputs >> i & 1) != 0;
+    if (id == kNoIndex) continue;
     if (id >= plan_.slots.size()) return bad(where, "input " + std::to_string(i) + " does not exist");
     const Slot& slot = plan_.slots[id];
     if (produced_by_[id] == kNobody) return bad(where, "input '" + slot.name + "' is not computed before it");
@@ -195,7 +195,6 @@ Status Validator::check_step(size_t index) {
       return bad(where, "constant '" + slot.name + "' is not in the file");
     }
   }
-  if (packed != 0) return bad(where, "packed inputs do not exist");
   bool has_output = false;
   for (uint32_t id : step.outputs) {
     if (id == kNoIndex) continue;

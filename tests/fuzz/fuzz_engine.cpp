@@ -183,12 +183,14 @@ int main(int argc, char** argv) {
   for (HandMadePlan& made : plans) {
     const EngineTarget target{&made.plan()};
     Expected<std::vector<std::byte>> bytes = encode_engine({&target, 1}, "{}");
-    if (!bytes.ok() || !try_bytes(bytes->data(), bytes->size(), false)) {
-      std::fprintf(stderr, "seed plan %zu does not load\n", seeds.size());
+    const Status status = bytes.ok() ? make_engine(made.finish(), {}).take_status() : bytes.take_status();
+    if (!status.ok()) {
+      std::fprintf(stderr, "seed %zu does not load: %s\n", seeds.size(), std::string(status.message()).c_str());
       return 1;
     }
     seeds.push_back(*std::move(bytes));
   }
+  std::printf("%zu seeds, %zu of them plans\n", seeds.size(), plans.size());
   Spoiler spoiler(seed);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   uint64_t tried = 0, loaded = 0;

@@ -26,6 +26,48 @@ class OneOpPlan {
   int count_ = 0;
 };
 
+// The same op on channels-last copies of its inputs and outputs.
+inline HandMadePlan in_channels_last(HandMadePlan made) {
+  Step step = std::move(made.plan().steps[0]);
+  made.plan().steps.clear();
+  const auto copy_of = [&](uint32_t slot) {
+    TensorType type = made.slot(slot).type;
+    type.layout = Layout::kChannelsLast;
+    return made.tensor(made.slot(slot).name + "_last", type, made.slot(slot).max_shape);
+  };
+  const auto converts = [&](uint32_t slot) {
+    return slot != kNoIndex && made.slot(slot).home != Slot::Home::kConstant && made.slot(slot).type.shape.rank >= 3;
+  };
+  for (uint32_t& input : step.inputs)
+    if (converts(input)) {
+      const uint32_t copy = copy_of(input);
+      made.step(IdentityParams{}, {input}, {copy});
+      input = copy;
+    }
+  std::vector<std::pair<uint32_t, uint32_t>> back;
+  for (uint32_t& output : step.outputs)
+    if (converts(output)) {
+      back.emplace_back(copy_of(output), output);
+      output = back.back().first;
+    }
+  made.step(step.params, step.inputs, step.outputs);
+  for (const auto& [from, to] : back) made.step(IdentityParams{}, {from}, {to});
+  return made;
+}
+
+// Each plan once more for every other tactic that takes one of its steps.
+inline void add_tactics(std::vector<HandMadePlan>& plans) {
+  const size_t count = plans.size();
+  for (size_t i = 0; i < count; ++i)
+    for (size_t k = 0; k < plans[i].plan().steps.size(); ++k) {
+      const Step& step = plans[i].plan().steps[k];
+      for (const Tactic* tactic : TacticRegistry::builtin().for_op(kind_of(step.params))) {
+        HandMadePlan other = plans[i];
+        if (!step.shape_step && tactic->info().name != step.tactic && other.use_tactic(k, *tactic)) plans.push_back(std::move(other));
+      }
+    }
+}
+
 inline std::vector<HandMadePlan> seed_plans() {
   std::vector<HandMadePlan> plans = {add_relu_plan(), shape_chain_plan(), channels_last_plan(), conv_plan()};
   const auto add = [&](OpParams params, auto&& operands) {
@@ -121,6 +163,24 @@ inline std::vector<HandMadePlan> seed_plans() {
   add(AttentionParams{}, [](OneOpPlan& p, List& i, List& o) {
     i = {p.input(f32({1, 2, 3, 4})), p.input(f32({1, 2, 5, 4})), p.input(f32({1, 2, 5, 4}))}, o = {p.output(f32({1, 2, 3, 4}))};
   });
+  const TensorType weights{DataType::kS8, {4, 5}, Layout::kLinear, QuantParams{{0.5f, 0.25f, 0.5f, 1, 1}, {0, 0, 0, 0, 0}, 1, false}};
+  add(MatMulParams{}, [&](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(u8({3, 4}, 0.5f, 3)), p.made.constant<int8_t>("w", weights, std::vector<int8_t>(20, 3))}, o = {p.output(u8({3, 5}, 2, 1))};
+  });
+  plans.push_back(conv_plan());
+  plans.back().plan().steps.pop_back();  // the convolution alone, for its channels-last tactics
+  plans.back().plan().outputs = {4};
+  plans.back().slot(4).home = Slot::Home::kOutput;
+  plans.back().slot(1).home = Slot::Home::kArena;
+  plans.back().slot(1).offset = 0;
+  conv.groups = 1;
+  add(conv, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({1, 4, 5, 5})), p.floats({3, 4, 3, 3}), p.floats({3})}, o = {p.output(f32({1, 3, 2, 3}))};
+  });
+  const size_t linear = plans.size();
+  for (size_t i = 0; i < linear; ++i)
+    if (plans[i].plan().steps.size() == 1) plans.push_back(in_channels_last(plans[i]));
+  add_tactics(plans);
   return plans;
 }
 

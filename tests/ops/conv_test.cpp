@@ -15,8 +15,8 @@ struct Geometry {
   ConvParams params;
 };
 
-ConvParams conv(std::vector<int64_t> strides = {}, std::vector<int64_t> pads = {}, std::vector<int64_t> dilations = {}, int64_t groups = 1,
-                AutoPad auto_pad = AutoPad::kNotSet) {
+ConvParams conv(std::vector<int64_t> strides = {}, std::vector<int64_t> pads = {}, std::vector<int64_t> dilations = {},
+                int64_t groups = 1, AutoPad auto_pad = AutoPad::kNotSet) {
   ConvParams p;
   p.strides = std::move(strides);
   p.pads = std::move(pads);
@@ -124,7 +124,8 @@ void integer_accumulators() {
     }
     const int64_t x_lo = std::numeric_limits<X>::min(), x_hi = std::numeric_limits<X>::max();
     const TestTensor x = random.integers<X>(g.x, x_lo, x_hi, quant(0.02f, std::is_signed_v<X> ? -7 : 131));
-    const TestTensor w = random.integers<W>(g.w, std::numeric_limits<W>::min(), std::numeric_limits<W>::max(), per_channel);
+    const TestTensor w =
+        random.integers<W>(g.w, std::numeric_limits<W>::min(), std::numeric_limits<W>::max(), per_channel);
     const TestTensor b = random.integers<int32_t>({g.w[0]}, -10000, 10000);
     const TestTensor y = run_op(g.params, {x, w, b}, TensorType{DataType::kS32, {}, Layout::kLinear, {}});
     const auto xs = x.values<X>();
@@ -161,34 +162,53 @@ TEST(Conv, QuantisedEpiloguesFollowTheContract) {
   const TestTensor b = random.integers<int32_t>({4}, -3000, 3000);
   const auto acc = run_op(base, {x, w, b}, TensorType{DataType::kS32, {}, Layout::kLinear, {}}).values<int32_t>();
   const float s_r = 0.11f, s_y = 0.21f;
-  const TestTensor residuals[] = {absent(), random.integers<uint8_t>(ys, 0, 255, quant(s_r, 90)), random.integers<int8_t>(ys, -128, 127, quant(s_r, -4)),
-                                  random.reals(ys, -5, 5)};
-  const Activation activations[] = {{}, {UnaryFunction::kRelu, 0, 0}, {UnaryFunction::kClip, 0, 6}, {UnaryFunction::kClip, -2.5, 3.1},
-                                    {UnaryFunction::kHardSwish, 0, 0}, {UnaryFunction::kSilu, 0, 0}, {UnaryFunction::kGelu, 0, 0},
-                                    {UnaryFunction::kSigmoid, 0, 0}, {UnaryFunction::kLeakyRelu, 0.1, 0}, {UnaryFunction::kTanh, 0, 0}};
+  const TestTensor residuals[] = {absent(), random.integers<uint8_t>(ys, 0, 255, quant(s_r, 90)),
+                                  random.integers<int8_t>(ys, -128, 127, quant(s_r, -4)), random.reals(ys, -5, 5)};
+  const Activation activations[] = {{},
+                                    {UnaryFunction::kRelu, 0, 0},
+                                    {UnaryFunction::kClip, 0, 6},
+                                    {UnaryFunction::kClip, -2.5, 3.1},
+                                    {UnaryFunction::kHardSwish, 0, 0},
+                                    {UnaryFunction::kSilu, 0, 0},
+                                    {UnaryFunction::kGelu, 0, 0},
+                                    {UnaryFunction::kSigmoid, 0, 0},
+                                    {UnaryFunction::kLeakyRelu, 0.1, 0},
+                                    {UnaryFunction::kTanh, 0, 0}};
   for (const Activation& f : activations)
     for (int r = 0; r < 4; ++r)
       for (int out = 0; out < 3; ++out) {  // u8, s8, f32
-        SCOPED_TRACE(std::string(to_string(f.function)) + " residual " + std::to_string(r) + " output " + std::to_string(out));
+        SCOPED_TRACE(std::string(to_string(f.function)) + " residual " + std::to_string(r) + " output " +
+                     std::to_string(out));
         ConvParams p = base;
         p.activation = f;
         const int32_t z_y = out == 0 ? 77 : -20, lo = out == 0 ? 0 : -128, hi = out == 0 ? 255 : 127;
-        const TensorType type = out == 0 ? quantized<uint8_t>(s_y, z_y) : out == 1 ? quantized<int8_t>(s_y, z_y) : TensorType{};
+        const TensorType type = out == 0   ? quantized<uint8_t>(s_y, z_y)
+                                : out == 1 ? quantized<int8_t>(s_y, z_y)
+                                           : TensorType{};
         const TestTensor y = run_op(p, {x, w, b, residuals[r]}, type);
-        const bool curved = f.function != UnaryFunction::kIdentity && f.function != UnaryFunction::kRelu && f.function != UnaryFunction::kClip;
-        const float cut_lo = f.function == UnaryFunction::kRelu ? 0.0f : f.function == UnaryFunction::kClip ? static_cast<float>(f.alpha) : -1e30f;
+        const bool curved = f.function != UnaryFunction::kIdentity && f.function != UnaryFunction::kRelu &&
+                            f.function != UnaryFunction::kClip;
+        const float cut_lo = f.function == UnaryFunction::kRelu   ? 0.0f
+                             : f.function == UnaryFunction::kClip ? static_cast<float>(f.alpha)
+                                                                  : -1e30f;
         const float cut_hi = f.function == UnaryFunction::kClip ? static_cast<float>(f.beta) : 1e30f;
         for (size_t i = 0; i < acc.size(); ++i) {
           const double s_w = static_cast<double>(per_channel.scales[i / 20 % 4]);
-          const int32_t q = r == 1 ? residuals[1].values<uint8_t>()[i] - 90 : r == 2 ? residuals[2].values<int8_t>()[i] + 4 : 0;
+          const int32_t q = r == 1   ? residuals[1].values<uint8_t>()[i] - 90
+                            : r == 2 ? residuals[2].values<int8_t>()[i] + 4
+                                     : 0;
           const float real_residual = r == 3 ? residuals[3].values<float>()[i] : 0.0f;
           if (out < 2 && !curved && r < 3) {
             const float m = static_cast<float>(static_cast<double>(s_x) * s_w / static_cast<double>(s_y));
             float v = static_cast<float>(acc[i]) * m;
-            if (r > 0) v = std::fma(static_cast<float>(q), static_cast<float>(static_cast<double>(s_r) / static_cast<double>(s_y)), v);
-            const double cut_lo_q = std::nearbyint(static_cast<double>(cut_lo / s_y)) + z_y, cut_hi_q = std::nearbyint(static_cast<double>(cut_hi / s_y)) + z_y;
+            if (r > 0)
+              v = std::fma(static_cast<float>(q),
+                           static_cast<float>(static_cast<double>(s_r) / static_cast<double>(s_y)), v);
+            const double cut_lo_q = std::nearbyint(static_cast<double>(cut_lo / s_y)) + z_y,
+                         cut_hi_q = std::nearbyint(static_cast<double>(cut_hi / s_y)) + z_y;
             double want = std::nearbyint(static_cast<double>(v)) + z_y;
-            want = std::min(std::max({want, static_cast<double>(lo), cut_lo_q}), std::min(static_cast<double>(hi), cut_hi_q));
+            want = std::min(std::max({want, static_cast<double>(lo), cut_lo_q}),
+                            std::min(static_cast<double>(hi), cut_hi_q));
             ASSERT_EQ(out == 0 ? y.values<uint8_t>()[i] : y.values<int8_t>()[i], want) << i;
             continue;
           }
@@ -199,7 +219,9 @@ TEST(Conv, QuantisedEpiloguesFollowTheContract) {
           if (out == 2) {
             ASSERT_EQ(y.values<float>()[i], t) << i;
           } else {
-            const double want = std::min(std::max(std::nearbyint(static_cast<double>(t / s_y)) + z_y, static_cast<double>(lo)), static_cast<double>(hi));
+            const double want =
+                std::min(std::max(std::nearbyint(static_cast<double>(t / s_y)) + z_y, static_cast<double>(lo)),
+                         static_cast<double>(hi));
             ASSERT_EQ(out == 0 ? y.values<uint8_t>()[i] : y.values<int8_t>()[i], want) << i;
           }
         }
@@ -208,14 +230,19 @@ TEST(Conv, QuantisedEpiloguesFollowTheContract) {
 
 TEST(Conv, RoundsHalfToEvenAndSaturates) {
   // One tap of weight 1; s_x = s_w = 1, s_y = 2: halves are ties.
-  const TestTensor x = tensor<uint8_t>({1, 1, 6}, {0, 1, 3, 5, 6, 255}, quant(1, 0)), w = tensor<int8_t>({1, 1, 1}, {1}, quant(1, 0));
-  EXPECT_EQ(run_op(ConvParams{}, {x, w}, quantized<uint8_t>(2, 0)).values<uint8_t>(), (std::vector<uint8_t>{0, 0, 2, 2, 3, 128}));
-  EXPECT_EQ(run_op(ConvParams{}, {x, w}, quantized<int8_t>(1, -100)).values<int8_t>(), (std::vector<int8_t>{-100, -99, -97, -95, -94, 127}));
-  EXPECT_EQ(run_op(ConvParams{}, {x, w}, quantized<uint8_t>(1, 250)).values<uint8_t>(), (std::vector<uint8_t>{250, 251, 253, 255, 255, 255}));
+  const TestTensor x = tensor<uint8_t>({1, 1, 6}, {0, 1, 3, 5, 6, 255}, quant(1, 0)),
+                   w = tensor<int8_t>({1, 1, 1}, {1}, quant(1, 0));
+  EXPECT_EQ(run_op(ConvParams{}, {x, w}, quantized<uint8_t>(2, 0)).values<uint8_t>(),
+            (std::vector<uint8_t>{0, 0, 2, 2, 3, 128}));
+  EXPECT_EQ(run_op(ConvParams{}, {x, w}, quantized<int8_t>(1, -100)).values<int8_t>(),
+            (std::vector<int8_t>{-100, -99, -97, -95, -94, 127}));
+  EXPECT_EQ(run_op(ConvParams{}, {x, w}, quantized<uint8_t>(1, 250)).values<uint8_t>(),
+            (std::vector<uint8_t>{250, 251, 253, 255, 255, 255}));
 }
 
 TEST(Conv, FusesResidualAndActivationInFloat) {
-  const TestTensor x = tensor<float>({1, 1, 3}, {1, -2, 3}), w = tensor<float>({1, 1, 1}, {2}), b = tensor<float>({1}, {1});
+  const TestTensor x = tensor<float>({1, 1, 3}, {1, -2, 3}), w = tensor<float>({1, 1, 1}, {2}),
+                   b = tensor<float>({1}, {1});
   const TestTensor r = tensor<float>({1, 1, 3}, {0.5f, 0.5f, -100});
   ConvParams p;
   p.activation.function = UnaryFunction::kRelu;
@@ -230,25 +257,32 @@ TEST(Conv, RefusesInWords) {
     if (bias) inputs.push_back(random.reals(*bias));
     return refusal(p, inputs);
   };
-  EXPECT_EQ(refuse({1, 3, 8, 8}, {8, 4, 3, 3}, conv()), "conv: input has 3 channels: got 3, need 4 (weights 8x4x3x3 × groups 1)");
-  EXPECT_EQ(refuse({1, 4, 8, 8}, {9, 2, 3, 3}, conv({}, {}, {}, 2)), "conv: output channels not a multiple of groups: got 9, need a multiple of 2");
+  EXPECT_EQ(refuse({1, 3, 8, 8}, {8, 4, 3, 3}, conv()),
+            "conv: input has 3 channels: got 3, need 4 (weights 8x4x3x3 × groups 1)");
+  EXPECT_EQ(refuse({1, 4, 8, 8}, {9, 2, 3, 3}, conv({}, {}, {}, 2)),
+            "conv: output channels not a multiple of groups: got 9, need a multiple of 2");
   EXPECT_EQ(refuse({1, 4, 8, 8}, {8, 4, 3, 3}, conv({}, {}, {}, 0)), "conv: groups: got 0, need 1 or more");
   EXPECT_EQ(refuse({1, 4, 8}, {8, 4, 3, 3}, conv()), "conv: rank of weights: got 4, need 3 as the input");
   EXPECT_EQ(refuse({4, 8}, {8, 4}, conv()), "conv: rank of input: got 4x8, need 3 to 5 dims");
-  EXPECT_EQ(refuse({1, 4, 8, 8}, {8, 4, 3, 3}, conv({0, 1})), "conv: strides out of range: got 0, need 1 to 2147483647");
-  EXPECT_EQ(refuse({1, 4, 8, 8}, {8, 4, 3, 3}, conv({}, {-1, 0, 0, 0})), "conv: pads out of range: got -1, need 0 to 2147483647");
+  EXPECT_EQ(refuse({1, 4, 8, 8}, {8, 4, 3, 3}, conv({0, 1})),
+            "conv: strides out of range: got 0, need 1 to 2147483647");
+  EXPECT_EQ(refuse({1, 4, 8, 8}, {8, 4, 3, 3}, conv({}, {-1, 0, 0, 0})),
+            "conv: pads out of range: got -1, need 0 to 2147483647");
   EXPECT_EQ(refuse({1, 4, 8, 8}, {8, 4, 3, 3}, conv({1})), "conv: length of strides: got 1, need 2");
-  EXPECT_EQ(refuse({1, 4, 2, 8}, {8, 4, 3, 3}, conv()), "conv: spatial dim 0 smaller than the window: got 2 + padding 0, need 3");
+  EXPECT_EQ(refuse({1, 4, 2, 8}, {8, 4, 3, 3}, conv()),
+            "conv: spatial dim 0 smaller than the window: got 2 + padding 0, need 3");
   EXPECT_EQ(refuse({1, 4, 8, 8}, {8, 4, 3, 3}, conv(), Shape{4}), "conv: bias: got 4, need 8");
   EXPECT_NE(refuse({1, 1, 4, 4}, {1, 1, 1, 1}, conv({}, {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX})), "");
   EXPECT_NE(refusal(conv(), {random.reals({1, 1, 4})}), "");
-  std::vector<TestTensor> with_residual{random.reals({1, 1, 4}), random.reals({2, 1, 1}), absent(), random.reals({1, 1, 4})};
+  std::vector<TestTensor> with_residual{random.reals({1, 1, 4}), random.reals({2, 1, 1}), absent(),
+                                        random.reals({1, 1, 4})};
   EXPECT_EQ(refusal(conv(), with_residual), "conv: residual: got 1x1x4, need 1x2x4");
 }
 
 TEST(Conv, RefusesOutputsWithoutMeaning) {
   const TestTensor x = tensor<uint8_t>({1, 1, 1}, {1}, quant(1, 0)), w = tensor<int8_t>({1, 1, 1}, {1}, quant(1, 0));
-  const TensorType types[] = {{DataType::kU8, {1, 1, 1}, Layout::kLinear, {}}, {DataType::kS64, {1, 1, 1}, Layout::kLinear, {}}};
+  const TensorType types[] = {{DataType::kU8, {1, 1, 1}, Layout::kLinear, {}},
+                              {DataType::kS64, {1, 1, 1}, Layout::kLinear, {}}};
   int64_t y = 0;
   const ConstTensorRef inputs[] = {{&x.type, x.bytes.data()}, {&w.type, w.bytes.data()}};
   for (const TensorType& type : types) {
@@ -259,10 +293,14 @@ TEST(Conv, RefusesOutputsWithoutMeaning) {
 
 // y += x·w scattered from each input position: the definition of the transpose.
 TEST(ConvTranspose, EqualsScattering) {
-  struct Case { Shape x, w; int64_t stride, dilation, pad_begin, pad_end, extra, groups; };
+  struct Case {
+    Shape x, w;
+    int64_t stride, dilation, pad_begin, pad_end, extra, groups;
+  };
   TestRandom random(5);
-  for (const Case& c : {Case{{2, 3, 5}, {3, 4, 3}, 1, 1, 0, 0, 0, 1}, Case{{1, 4, 6}, {4, 2, 4}, 2, 1, 1, 2, 0, 2}, Case{{1, 2, 4}, {2, 3, 3}, 3, 2, 0, 1, 2, 1},
-                        Case{{1, 1, 1}, {1, 1, 1}, 4, 1, 0, 0, 3, 1}, Case{{0, 2, 4}, {2, 3, 3}, 1, 1, 0, 0, 0, 1}, Case{{1, 1, 700}, {1, 1, 4}, 2, 1, 1, 1, 0, 1}}) {
+  for (const Case& c : {Case{{2, 3, 5}, {3, 4, 3}, 1, 1, 0, 0, 0, 1}, Case{{1, 4, 6}, {4, 2, 4}, 2, 1, 1, 2, 0, 2},
+                        Case{{1, 2, 4}, {2, 3, 3}, 3, 2, 0, 1, 2, 1}, Case{{1, 1, 1}, {1, 1, 1}, 4, 1, 0, 0, 3, 1},
+                        Case{{0, 2, 4}, {2, 3, 3}, 1, 1, 0, 0, 0, 1}, Case{{1, 1, 700}, {1, 1, 4}, 2, 1, 1, 1, 0, 1}}) {
     ConvTransposeParams p;
     p.strides = {c.stride};
     p.dilations = {c.dilation};
@@ -280,10 +318,12 @@ TEST(ConvTranspose, EqualsScattering) {
         for (int64_t i = 0; i < c.x[2]; ++i)
           for (int64_t j = 0; j < c.w[1]; ++j)
             for (int64_t k = 0; k < c.w[2]; ++k) {
-              const int64_t o = i * c.stride + k * c.dilation - c.pad_begin, channel = ic / (c.x[1] / c.groups) * c.w[1] + j;
+              const int64_t o = i * c.stride + k * c.dilation - c.pad_begin,
+                            channel = ic / (c.x[1] / c.groups) * c.w[1] + j;
               if (o < 0 || o >= length) continue;
               want[static_cast<size_t>((n * y.type.shape[1] + channel) * length + o)] +=
-                  static_cast<double>(xs[static_cast<size_t>((n * c.x[1] + ic) * c.x[2] + i)]) * static_cast<double>(ws[static_cast<size_t>((ic * c.w[1] + j) * c.w[2] + k)]);
+                  static_cast<double>(xs[static_cast<size_t>((n * c.x[1] + ic) * c.x[2] + i)]) *
+                  static_cast<double>(ws[static_cast<size_t>((ic * c.w[1] + j) * c.w[2] + k)]);
             }
     for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(static_cast<double>(ys[i]), want[i], 1e-5) << i;
   }
@@ -314,7 +354,8 @@ TEST(ConvTranspose, Quantised) {
   const TestTensor w = tensor<int8_t>({1, 2, 2}, {3, -4, 5, 6}, QuantParams{{1, 0.25f}, {0, 0}, 1, false});
   ConvTransposeParams p;
   // x − z = {2, −1}: channel 0 accumulates 6, −8−3, 4; channel 1: 10, 12−5, −6.
-  EXPECT_EQ(run_op(p, {x, w}, TensorType{DataType::kS32, {}, Layout::kLinear, {}}).values<int32_t>(), (std::vector<int32_t>{6, -11, 4, 10, 7, -6}));
+  EXPECT_EQ(run_op(p, {x, w}, TensorType{DataType::kS32, {}, Layout::kLinear, {}}).values<int32_t>(),
+            (std::vector<int32_t>{6, -11, 4, 10, 7, -6}));
   EXPECT_EQ(run_op(p, {x, w}, TensorType{}).values<float>(), (std::vector<float>{3, -5.5f, 2, 1.25f, 0.875f, -0.75f}));
 }
 

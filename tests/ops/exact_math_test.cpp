@@ -22,7 +22,8 @@ double ulp_of(double x) {
 }
 
 // Worst error in ulps of the true value, or of `floor` where the value is smaller, over [lo, hi].
-double worst_error(float lo, float hi, const std::function<float(float)>& f, const std::function<double(double)>& truth, double floor = 0) {
+double worst_error(float lo, float hi, const std::function<float(float)>& f, const std::function<double(double)>& truth,
+                   double floor = 0) {
   double worst = 0;
   const int steps = 400000;
   for (int i = 0; i <= steps; ++i) {
@@ -81,24 +82,44 @@ TEST(ExactMath, OtherFunctionsAreClose) {
     return [=](float x) { return run(function, x, alpha, beta); };
   };
   EXPECT_LE(worst_error(-80.0f, 80.0f, f(UnaryFunction::kSilu), [](double x) { return x * sigmoid(x); }), 4.0);
-  EXPECT_LE(worst_error(-40.0f, 40.0f, f(UnaryFunction::kQuickGelu, 1.702), [](double x) { return x * sigmoid(double(1.702f) * x); }, 1e-3), 8.0);
+  EXPECT_LE(worst_error(
+                -40.0f, 40.0f, f(UnaryFunction::kQuickGelu, 1.702),
+                [](double x) { return x * sigmoid(double(1.702f) * x); }, 1e-3),
+            8.0);
   // erf itself is good to a few ulp; 1 + erf loses them where it nears 0, so the bound there is absolute.
-  EXPECT_LE(worst_error(-6.0f, 6.0f, f(UnaryFunction::kGelu), [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 1.0), 4.0);
-  EXPECT_LE(worst_error(-8.0f, 8.0f, f(UnaryFunction::kGeluTanh), [](double x) {
-    return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }, 1e-2), 12.0);
-  EXPECT_LE(worst_error(-25.0f, 3.0f, f(UnaryFunction::kElu, 1.0), [](double x) { return x < 0 ? std::expm1(x) : x; }), 2.0);
+  EXPECT_LE(
+      worst_error(
+          -6.0f, 6.0f, f(UnaryFunction::kGelu), [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 1.0),
+      4.0);
+  EXPECT_LE(worst_error(
+                -8.0f, 8.0f, f(UnaryFunction::kGeluTanh),
+                [](double x) { return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }, 1e-2),
+            12.0);
+  EXPECT_LE(worst_error(-25.0f, 3.0f, f(UnaryFunction::kElu, 1.0), [](double x) { return x < 0 ? std::expm1(x) : x; }),
+            2.0);
   EXPECT_LE(worst_small(f(UnaryFunction::kElu, 1.0), [](double x) { return x < 0 ? std::expm1(x) : x; }), 2.0);
-  EXPECT_LE(worst_error(-25.0f, 3.0f, f(UnaryFunction::kSelu, 1.6732632, 1.0507010), [](double x) {
-    return double(1.0507010f) * (x < 0 ? double(1.6732632f) * std::expm1(x) : x); }), 4.0);
-  EXPECT_LE(worst_error(-25.0f, 3.0f, f(UnaryFunction::kCelu, 2.0), [](double x) { return x < 0 ? 2 * std::expm1(x / 2) : x; }), 2.0);
-  EXPECT_LE(worst_error(-80.0f, 80.0f, f(UnaryFunction::kSoftplus), [](double x) {
-    return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }), 3.0);
-  EXPECT_LE(worst_error(-80.0f, 80.0f, f(UnaryFunction::kMish), [](double x) {
-    return x * std::tanh(std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)))); }), 5.0);
-  EXPECT_LE(worst_error(-50.0f, 50.0f, f(UnaryFunction::kSoftsign), [](double x) { return x / (1 + std::fabs(x)); }), 2.0);
-  EXPECT_LE(worst_error(-5.0f, 5.0f, f(UnaryFunction::kHardSwish), [](double x) { return x * std::min(1.0, std::max(0.0, x / 6 + 0.5)); }, 0.1), 8.0);
-  EXPECT_LE(worst_error(-5.0f, 5.0f, f(UnaryFunction::kHardSigmoid, 0.2, 0.5), [](double x) {
-    return std::min(1.0, std::max(0.0, double(0.2f) * x + 0.5)); }, 0.1), 1.0);
+  EXPECT_LE(worst_error(-25.0f, 3.0f, f(UnaryFunction::kSelu, 1.6732632, 1.0507010),
+                        [](double x) { return double(1.0507010f) * (x < 0 ? double(1.6732632f) * std::expm1(x) : x); }),
+            4.0);
+  EXPECT_LE(worst_error(-25.0f, 3.0f, f(UnaryFunction::kCelu, 2.0),
+                        [](double x) { return x < 0 ? 2 * std::expm1(x / 2) : x; }),
+            2.0);
+  EXPECT_LE(worst_error(-80.0f, 80.0f, f(UnaryFunction::kSoftplus),
+                        [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }),
+            3.0);
+  EXPECT_LE(worst_error(-80.0f, 80.0f, f(UnaryFunction::kMish),
+                        [](double x) { return x * std::tanh(std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)))); }),
+            5.0);
+  EXPECT_LE(worst_error(-50.0f, 50.0f, f(UnaryFunction::kSoftsign), [](double x) { return x / (1 + std::fabs(x)); }),
+            2.0);
+  EXPECT_LE(worst_error(
+                -5.0f, 5.0f, f(UnaryFunction::kHardSwish),
+                [](double x) { return x * std::min(1.0, std::max(0.0, x / 6 + 0.5)); }, 0.1),
+            8.0);
+  EXPECT_LE(worst_error(
+                -5.0f, 5.0f, f(UnaryFunction::kHardSigmoid, 0.2, 0.5),
+                [](double x) { return std::min(1.0, std::max(0.0, double(0.2f) * x + 0.5)); }, 0.1),
+            1.0);
 }
 
 TEST(ExactMath, PiecewiseFunctions) {
@@ -122,14 +143,16 @@ TEST(ExactMath, LimitsAndNaN) {
     const double alpha = function == UnaryFunction::kClip ? -1 : 1, beta = 1;
     const float nan = std::numeric_limits<float>::quiet_NaN();
     EXPECT_EQ(std::isnan(run(function, nan, alpha, beta)), function != UnaryFunction::kThresholdedRelu);
-    for (float x : {-kInf, kInf, -3e38f, 3e38f, -1e-45f, 1e-45f, -0.0f}) EXPECT_FALSE(std::isnan(run(function, x, alpha, beta))) << x;
+    for (float x : {-kInf, kInf, -3e38f, 3e38f, -1e-45f, 1e-45f, -0.0f})
+      EXPECT_FALSE(std::isnan(run(function, x, alpha, beta))) << x;
     EXPECT_EQ(run(function, 0.0f, alpha, beta), static_cast<float>(apply_activation_f64({function, alpha, beta}, 0.0)));
     for (float x = -8; x <= 8; x += 0.375f) {
       const double want = apply_activation_f64({function, alpha, beta}, static_cast<double>(x));
       EXPECT_NEAR(static_cast<double>(run(function, x, alpha, beta)), want, 2e-6 * std::max(1.0, std::fabs(want))) << x;
     }
   }
-  for (UnaryFunction function : {UnaryFunction::kSilu, UnaryFunction::kGelu, UnaryFunction::kGeluTanh, UnaryFunction::kMish, UnaryFunction::kHardSwish})
+  for (UnaryFunction function : {UnaryFunction::kSilu, UnaryFunction::kGelu, UnaryFunction::kGeluTanh,
+                                 UnaryFunction::kMish, UnaryFunction::kHardSwish})
     EXPECT_EQ(run(function, -kInf), 0.0f) << to_string(function);
 }
 
@@ -147,7 +170,8 @@ TEST(HalfFloats, EveryF16SurvivesTheRoundTrip) {
     EXPECT_EQ(f32_to_f16(middle), h & 1 ? h + 1 : h);
     EXPECT_EQ(f32_to_f16(std::nextafter(middle, x)), h);
     EXPECT_EQ(f32_to_f16(std::nextafter(middle, next)), h + 1);
-    EXPECT_EQ(f32_to_f16(f64_to_f32_odd(std::nextafter(static_cast<double>(middle), static_cast<double>(next)))), h + 1);
+    EXPECT_EQ(f32_to_f16(f64_to_f32_odd(std::nextafter(static_cast<double>(middle), static_cast<double>(next)))),
+              h + 1);
   }
   EXPECT_EQ(f32_to_f16(65519.9f), 0x7bff);
   EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);

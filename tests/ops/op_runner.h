@@ -25,11 +25,16 @@ struct TestTensor {
 };
 
 template <class T>
-constexpr DataType kTypeOf = std::is_same_v<T, float> ? DataType::kF32 : std::is_same_v<T, double> ? DataType::kF64
-                           : std::is_same_v<T, int8_t> ? DataType::kS8 : std::is_same_v<T, uint8_t> ? DataType::kU8
-                           : std::is_same_v<T, int16_t> ? DataType::kS16 : std::is_same_v<T, uint16_t> ? DataType::kU16
-                           : std::is_same_v<T, int32_t> ? DataType::kS32 : std::is_same_v<T, uint32_t> ? DataType::kU32
-                           : std::is_same_v<T, int64_t> ? DataType::kS64 : DataType::kU64;
+constexpr DataType kTypeOf = std::is_same_v<T, float>      ? DataType::kF32
+                             : std::is_same_v<T, double>   ? DataType::kF64
+                             : std::is_same_v<T, int8_t>   ? DataType::kS8
+                             : std::is_same_v<T, uint8_t>  ? DataType::kU8
+                             : std::is_same_v<T, int16_t>  ? DataType::kS16
+                             : std::is_same_v<T, uint16_t> ? DataType::kU16
+                             : std::is_same_v<T, int32_t>  ? DataType::kS32
+                             : std::is_same_v<T, uint32_t> ? DataType::kU32
+                             : std::is_same_v<T, int64_t>  ? DataType::kS64
+                                                           : DataType::kU64;
 
 template <class T>
 TestTensor tensor(const Shape& shape, const std::vector<T>& values, std::optional<QuantParams> quant = {}) {
@@ -48,7 +53,8 @@ inline QuantParams quant(float scale, int32_t zero_point) { return {{scale}, {ze
 
 inline Status infer(const OpParams& params, const std::vector<TestTensor>& inputs, std::vector<OpOutput>& outputs) {
   std::vector<OpInput> known;
-  for (const TestTensor& t : inputs) known.push_back(t.present ? OpInput{t.type.dtype, t.type.shape, t.bytes.data(), true} : OpInput{});
+  for (const TestTensor& t : inputs)
+    known.push_back(t.present ? OpInput{t.type.dtype, t.type.shape, t.bytes.data(), true} : OpInput{});
   return infer_types(params, known, outputs);
 }
 // The words of the type rule's refusal; empty if it accepts.
@@ -58,8 +64,8 @@ inline std::string refusal(const OpParams& params, const std::vector<TestTensor>
 }
 
 // `type` sets the outputs' element type and quantisation where the builder would choose them.
-inline std::vector<TestTensor> run_all(const OpParams& params, const std::vector<TestTensor>& inputs, size_t outputs = 1,
-                                       std::optional<TensorType> type = {}) {
+inline std::vector<TestTensor> run_all(const OpParams& params, const std::vector<TestTensor>& inputs,
+                                       size_t outputs = 1, std::optional<TensorType> type = {}) {
   std::vector<OpOutput> types(outputs);
   const Status ruled = infer(params, inputs, types);
   EXPECT_TRUE(ruled.ok()) << ruled.message();
@@ -67,25 +73,31 @@ inline std::vector<TestTensor> run_all(const OpParams& params, const std::vector
   if (!ruled.ok()) return std::vector<TestTensor>(outputs);
   for (const OpOutput& output : types) {
     TestTensor t;
-    if (type) t.type = *type;
-    else t.type.dtype = output.dtype;
+    if (type)
+      t.type = *type;
+    else
+      t.type.dtype = output.dtype;
     t.type.shape = output.shape;
     t.bytes.assign(static_cast<size_t>(t.type.bytes()), std::byte{0xcd});
     results.push_back(std::move(t));
   }
   std::vector<ConstTensorRef> in;
-  for (const TestTensor& t : inputs) in.push_back(t.present ? ConstTensorRef{&t.type, t.bytes.data()} : ConstTensorRef{});
+  for (const TestTensor& t : inputs)
+    in.push_back(t.present ? ConstTensorRef{&t.type, t.bytes.data()} : ConstTensorRef{});
   std::vector<TensorRef> out;
   for (TestTensor& t : results) out.push_back({&t.type, t.bytes.data()});
   const Status ran = run_reference(params, in, out);
   EXPECT_TRUE(ran.ok()) << ran.message();
   return results;
 }
-inline TestTensor run_op(const OpParams& params, const std::vector<TestTensor>& inputs, std::optional<TensorType> type = {}) {
+inline TestTensor run_op(const OpParams& params, const std::vector<TestTensor>& inputs,
+                         std::optional<TensorType> type = {}) {
   return run_all(params, inputs, 1, std::move(type))[0];
 }
 template <class T>
-TensorType quantized(float scale, int32_t zero_point) { return {kTypeOf<T>, {}, Layout::kLinear, quant(scale, zero_point)}; }
+TensorType quantized(float scale, int32_t zero_point) {
+  return {kTypeOf<T>, {}, Layout::kLinear, quant(scale, zero_point)};
+}
 
 // A small deterministic generator, so that a failure is the same everywhere.
 class TestRandom {
@@ -95,7 +107,9 @@ class TestRandom {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<uint32_t>(state_ >> 33);
   }
-  int64_t range(int64_t lo, int64_t hi) { return lo + static_cast<int64_t>(next() % static_cast<uint64_t>(hi - lo + 1)); }
+  int64_t range(int64_t lo, int64_t hi) {
+    return lo + static_cast<int64_t>(next() % static_cast<uint64_t>(hi - lo + 1));
+  }
   float real(float lo, float hi) { return lo + (hi - lo) * (static_cast<float>(next() >> 7) * 0x1p-24f); }
   template <class T>
   TestTensor integers(const Shape& shape, int64_t lo, int64_t hi, std::optional<QuantParams> quant = {}) {

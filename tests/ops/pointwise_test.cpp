@@ -24,22 +24,33 @@ using List = std::vector<T>;
 template <class T>
 void signed_edges() {
   const T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
-  EXPECT_EQ(apply<T>(BinaryFunction::kDiv, {7, -7, 7, -7, low, low, 5, low}, {2, 2, -2, -2, -1, 1, 0, 0}), (List<T>{3, -3, -3, 3, low, low, 0, 0}));
-  EXPECT_EQ(apply<T>(BinaryFunction::kMod, {7, -7, 7, -7, low, 5, 6, low}, {3, 3, -3, -3, -1, 0, 3, high}), (List<T>{1, 2, -2, -1, 0, 0, 0, static_cast<T>(high - 1)}));
-  EXPECT_EQ(apply<T>(BinaryFunction::kFmod, {7, -7, 7, -7, low, 5}, {3, 3, -3, -3, -1, 0}), (List<T>{1, -1, 1, -1, 0, 0}));
+  EXPECT_EQ(apply<T>(BinaryFunction::kDiv, {7, -7, 7, -7, low, low, 5, low}, {2, 2, -2, -2, -1, 1, 0, 0}),
+            (List<T>{3, -3, -3, 3, low, low, 0, 0}));
+  EXPECT_EQ(apply<T>(BinaryFunction::kMod, {7, -7, 7, -7, low, 5, 6, low}, {3, 3, -3, -3, -1, 0, 3, high}),
+            (List<T>{1, 2, -2, -1, 0, 0, 0, static_cast<T>(high - 1)}));
+  EXPECT_EQ(apply<T>(BinaryFunction::kFmod, {7, -7, 7, -7, low, 5}, {3, 3, -3, -3, -1, 0}),
+            (List<T>{1, -1, 1, -1, 0, 0}));
   EXPECT_EQ(apply<T>(BinaryFunction::kAdd, {high, low}, {1, -1}), (List<T>{low, high}));
   EXPECT_EQ(apply<T>(BinaryFunction::kSub, {low, 3}, {1, 5}), (List<T>{high, -2}));
   EXPECT_EQ(apply<T>(BinaryFunction::kMul, {low, 3, high}, {-1, -5, 2}), (List<T>{low, -15, -2}));
   EXPECT_EQ(apply<T>(BinaryFunction::kMin, {low, 3}, {high, -5}), (List<T>{low, -5}));
   EXPECT_EQ(apply<T>(BinaryFunction::kPRelu, {-4, 4}, {3, 3}), (List<T>{-12, 4}));
-  EXPECT_EQ(apply<T>(BinaryFunction::kPow, {3, -2, 2, 1, -1, 0, -1}, {3, 3, -1, -5, -3, 0, -4}), (List<T>{27, -8, 0, 1, -1, 1, 1}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kAbs}, {tensor<T>({3}, {low, -3, high})}).template values<T>(), (List<T>{low, 3, high}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kNeg}, {tensor<T>({2}, {low, 3})}).template values<T>(), (List<T>{low, -3}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kSign}, {tensor<T>({3}, {low, 0, 3})}).template values<T>(), (List<T>{-1, 0, 1}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kRelu}, {tensor<T>({2}, {low, 3})}).template values<T>(), (List<T>{0, 3}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kClip, -2, 1e30}, {tensor<T>({3}, {low, 3, high})}).template values<T>(), (List<T>{-2, 3, high}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kClip, 5, 2}, {tensor<T>({3}, {low, 3, high})}).template values<T>(), (List<T>{2, 2, 2}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kBitwiseNot}, {tensor<T>({2}, {0, 5})}).template values<T>(), (List<T>{-1, -6}));
+  EXPECT_EQ(apply<T>(BinaryFunction::kPow, {3, -2, 2, 1, -1, 0, -1}, {3, 3, -1, -5, -3, 0, -4}),
+            (List<T>{27, -8, 0, 1, -1, 1, 1}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kAbs}, {tensor<T>({3}, {low, -3, high})}).template values<T>(),
+            (List<T>{low, 3, high}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kNeg}, {tensor<T>({2}, {low, 3})}).template values<T>(),
+            (List<T>{low, -3}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kSign}, {tensor<T>({3}, {low, 0, 3})}).template values<T>(),
+            (List<T>{-1, 0, 1}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kRelu}, {tensor<T>({2}, {low, 3})}).template values<T>(),
+            (List<T>{0, 3}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kClip, -2, 1e30}, {tensor<T>({3}, {low, 3, high})}).template values<T>(),
+            (List<T>{-2, 3, high}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kClip, 5, 2}, {tensor<T>({3}, {low, 3, high})}).template values<T>(),
+            (List<T>{2, 2, 2}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kBitwiseNot}, {tensor<T>({2}, {0, 5})}).template values<T>(),
+            (List<T>{-1, -6}));
 }
 TEST(Pointwise, SignedIntegersNeverTrap) {
   signed_edges<int8_t>();
@@ -56,7 +67,8 @@ void unsigned_edges() {
   EXPECT_EQ(apply<T>(BinaryFunction::kMod, {7, high, 5}, {4, high, 0}), (List<T>{3, 0, 0}));
   EXPECT_EQ(apply<T>(BinaryFunction::kSub, {3}, {5}), (List<T>{static_cast<T>(high - 1)}));
   EXPECT_EQ(apply<T>(BinaryFunction::kShiftLeft, {3, 3, 3}, {1, bits, high}), (List<T>{6, 0, 0}));
-  EXPECT_EQ(apply<T>(BinaryFunction::kShiftRight, {high, 6, 3}, {static_cast<T>(bits - 1), 1, bits}), (List<T>{1, 3, 0}));
+  EXPECT_EQ(apply<T>(BinaryFunction::kShiftRight, {high, 6, 3}, {static_cast<T>(bits - 1), 1, bits}),
+            (List<T>{1, 3, 0}));
   EXPECT_EQ(apply<T>(BinaryFunction::kBitwiseAnd, {6}, {3}), (List<T>{2}));
   EXPECT_EQ(apply<T>(BinaryFunction::kBitwiseOr, {6}, {3}), (List<T>{7}));
   EXPECT_EQ(apply<T>(BinaryFunction::kBitwiseXor, {6}, {3}), (List<T>{5}));
@@ -70,19 +82,25 @@ TEST(Pointwise, UnsignedIntegersNeverTrap) {
 
 TEST(Pointwise, FloatEdges) {
   const auto nan_at = [](const List<float>& v, size_t i) { return std::isnan(v[i]); };
-  const auto least = apply<float>(BinaryFunction::kMin, {1, kNan, 2}, {kNan, 1, 3}), most = apply<float>(BinaryFunction::kMax, {1, kNan, 2}, {kNan, 1, 3});
+  const auto least = apply<float>(BinaryFunction::kMin, {1, kNan, 2}, {kNan, 1, 3}),
+             most = apply<float>(BinaryFunction::kMax, {1, kNan, 2}, {kNan, 1, 3});
   EXPECT_TRUE(nan_at(least, 0) && nan_at(least, 1) && least[2] == 2);
   EXPECT_TRUE(nan_at(most, 0) && nan_at(most, 1) && most[2] == 3);
-  EXPECT_EQ(apply<float>(BinaryFunction::kMod, {5.5f, -5.5f, 5.5f, 6}, {3, 3, -3, 3}), (List<float>{2.5f, 0.5f, -0.5f, 0}));
+  EXPECT_EQ(apply<float>(BinaryFunction::kMod, {5.5f, -5.5f, 5.5f, 6}, {3, 3, -3, 3}),
+            (List<float>{2.5f, 0.5f, -0.5f, 0}));
   EXPECT_EQ(apply<float>(BinaryFunction::kFmod, {5.5f, -5.5f, 5.5f}, {3, 3, -3}), (List<float>{2.5f, -2.5f, 2.5f}));
-  EXPECT_EQ(apply<float>(BinaryFunction::kPow, {3, 2, 4, -2, 0}, {2, -1, 0.5f, 3, 0}), (List<float>{9, 0.5f, 2, -8, 1}));
+  EXPECT_EQ(apply<float>(BinaryFunction::kPow, {3, 2, 4, -2, 0}, {2, -1, 0.5f, 3, 0}),
+            (List<float>{9, 0.5f, 2, -8, 1}));
   EXPECT_EQ(apply<float>(BinaryFunction::kDiv, {1, -1}, {0, 0}), (List<float>{kInf, -kInf}));
   EXPECT_EQ(apply<float>(BinaryFunction::kPRelu, {-4, 4}, {0.25f, 0.25f}), (List<float>{-1, 4}));
   EXPECT_EQ(apply<double>(BinaryFunction::kSub, {1e300}, {1}), (List<double>{1e300}));
-  const auto round = run_op(UnaryParams{UnaryFunction::kRound}, {tensor<float>({6}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.6f})});
+  const auto round =
+      run_op(UnaryParams{UnaryFunction::kRound}, {tensor<float>({6}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.6f})});
   EXPECT_EQ(round.values<float>(), (List<float>{0, 2, 2, -0.0f, -2, 3}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kSign}, {tensor<float>({3}, {-2, 0, kInf})}).values<float>(), (List<float>{-1, 0, 1}));
-  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kIsNan}, {tensor<float>({2}, {kNan, kInf})}).values<uint8_t>(), (List<uint8_t>{1, 0}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kSign}, {tensor<float>({3}, {-2, 0, kInf})}).values<float>(),
+            (List<float>{-1, 0, 1}));
+  EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kIsNan}, {tensor<float>({2}, {kNan, kInf})}).values<uint8_t>(),
+            (List<uint8_t>{1, 0}));
   const TestTensor x = tensor<float>({4}, {kNan, kInf, -kInf, 1});
   EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kIsInf}, {x}).values<uint8_t>(), (List<uint8_t>{0, 1, 1, 0}));
   EXPECT_EQ(run_op(UnaryParams{UnaryFunction::kIsInf, 1, 0}, {x}).values<uint8_t>(), (List<uint8_t>{0, 0, 1, 0}));
@@ -93,7 +111,9 @@ TEST(Pointwise, EveryUnaryFunctionMatchesLibm) {
   const List<float> xs = {-0.9f, -0.3f, 0, 0.2f, 0.75f, 1.25f, 2.5f};
   for (int i = 0; i < static_cast<int>(UnaryFunction::kCount); ++i) {
     const UnaryParams p{static_cast<UnaryFunction>(i), 0.7, 1.1};
-    if (p.function == UnaryFunction::kNot || p.function == UnaryFunction::kBitwiseNot || p.function == UnaryFunction::kIsNan || p.function == UnaryFunction::kIsInf) continue;
+    if (p.function == UnaryFunction::kNot || p.function == UnaryFunction::kBitwiseNot ||
+        p.function == UnaryFunction::kIsNan || p.function == UnaryFunction::kIsInf)
+      continue;
     SCOPED_TRACE(std::string(to_string(p.function)));
     const auto y = run_op(p, {tensor<float>({7}, xs)}).values<float>();
     const auto wide = run_op(p, {tensor<double>({7}, List<double>(xs.begin(), xs.end()))}).values<double>();
@@ -145,12 +165,15 @@ TEST(Pointwise, Broadcasting) {
   const BinaryParams sub = binary(BinaryFunction::kSub);
   EXPECT_EQ(run_op(sub, {tensor<float>({2, 1, 2}, {1, 2, 3, 4}), tensor<float>({3, 1}, {10, 20, 30})}).values<float>(),
             (List<float>{-9, -8, -19, -18, -29, -28, -7, -6, -17, -16, -27, -26}));
-  EXPECT_EQ(run_op(sub, {tensor<float>({}, {1}), tensor<float>({2}, {10, 20})}).values<float>(), (List<float>{-9, -19}));
+  EXPECT_EQ(run_op(sub, {tensor<float>({}, {1}), tensor<float>({2}, {10, 20})}).values<float>(),
+            (List<float>{-9, -19}));
   EXPECT_EQ(run_op(sub, {tensor<float>({}, {1}), tensor<float>({}, {10})}).values<float>(), (List<float>{-9}));
   EXPECT_EQ(run_op(sub, {tensor<float>({0, 2}, {}), tensor<float>({2}, {10, 20})}).values<float>(), (List<float>{}));
-  EXPECT_EQ(run_op(sub, {tensor<float>({1, 2, 1, 1}, {1, 2}), tensor<float>({2, 1, 1, 2}, {10, 20, 30, 40})}).values<float>(),
-            (List<float>{-9, -19, -8, -18, -29, -39, -28, -38}));
-  EXPECT_EQ(refusal(sub, {tensor<float>({2}, {1, 2}), tensor<float>({3}, {1, 2, 3})}), "sub: shapes do not broadcast: got 2 and 3, need equal or 1 in each dim");
+  EXPECT_EQ(
+      run_op(sub, {tensor<float>({1, 2, 1, 1}, {1, 2}), tensor<float>({2, 1, 1, 2}, {10, 20, 30, 40})}).values<float>(),
+      (List<float>{-9, -19, -8, -18, -29, -39, -28, -38}));
+  EXPECT_EQ(refusal(sub, {tensor<float>({2}, {1, 2}), tensor<float>({3}, {1, 2, 3})}),
+            "sub: shapes do not broadcast: got 2 and 3, need equal or 1 in each dim");
 }
 
 TEST(Pointwise, LogicAndComparison) {
@@ -167,43 +190,61 @@ TEST(Pointwise, LogicAndComparison) {
   EXPECT_EQ(compare(BinaryFunction::kGreater), (List<uint8_t>{0, 0, 1, 0}));
   EXPECT_EQ(compare(BinaryFunction::kGreaterOrEqual), (List<uint8_t>{0, 1, 1, 0}));
   EXPECT_EQ(compare(BinaryFunction::kEqual), (List<uint8_t>{0, 1, 0, 0}));
-  const TestTensor big = tensor<int64_t>({2}, {INT64_MAX, INT64_MIN}), near = tensor<int64_t>({2}, {INT64_MAX - 1, INT64_MAX});
+  const TestTensor big = tensor<int64_t>({2}, {INT64_MAX, INT64_MIN}),
+                   near = tensor<int64_t>({2}, {INT64_MAX - 1, INT64_MAX});
   EXPECT_EQ(run_op(binary(BinaryFunction::kGreater), {big, near}).values<uint8_t>(), (List<uint8_t>{1, 0}));
   EXPECT_EQ(refusal(binary(BinaryFunction::kAnd), {x, y}), "and: element type: got f32, need bool");
 }
 
 TEST(Pointwise, Where) {
   const TestTensor c = as_bool(tensor<uint8_t>({2, 1}, {1, 0}));
-  EXPECT_EQ(run_op(WhereParams{}, {c, tensor<int64_t>({3}, {1, 2, 3}), tensor<int64_t>({}, {-1})}).values<int64_t>(), (List<int64_t>{1, 2, 3, -1, -1, -1}));
-  EXPECT_EQ(run_op(WhereParams{}, {c, tensor<uint8_t>({1}, {7}), tensor<uint8_t>({2, 2}, {1, 2, 3, 4})}).values<uint8_t>(), (List<uint8_t>{7, 7, 3, 4}));
+  EXPECT_EQ(run_op(WhereParams{}, {c, tensor<int64_t>({3}, {1, 2, 3}), tensor<int64_t>({}, {-1})}).values<int64_t>(),
+            (List<int64_t>{1, 2, 3, -1, -1, -1}));
+  EXPECT_EQ(
+      run_op(WhereParams{}, {c, tensor<uint8_t>({1}, {7}), tensor<uint8_t>({2, 2}, {1, 2, 3, 4})}).values<uint8_t>(),
+      (List<uint8_t>{7, 7, 3, 4}));
   EXPECT_NE(refusal(WhereParams{}, {c, tensor<float>({1}, {1}), tensor<double>({1}, {1})}), "");
 }
 
-TestTensor cast(const TestTensor& x, DataType to, bool saturate = true) { return run_op(CastParams{static_cast<int64_t>(to), saturate}, {x}); }
+TestTensor cast(const TestTensor& x, DataType to, bool saturate = true) {
+  return run_op(CastParams{static_cast<int64_t>(to), saturate}, {x});
+}
 
 TEST(Pointwise, CastsSaturateTruncateAndWrap) {
   const TestTensor x = tensor<float>({9}, {1.9f, -1.9f, 300, -300, kNan, kInf, -kInf, 1e20f, -0.5f});
   EXPECT_EQ(cast(x, DataType::kU8).values<uint8_t>(), (List<uint8_t>{1, 0, 255, 0, 0, 255, 0, 255, 0}));
   EXPECT_EQ(cast(x, DataType::kS8).values<int8_t>(), (List<int8_t>{1, -1, 127, -128, 0, 127, -128, 127, 0}));
-  EXPECT_EQ(cast(x, DataType::kS64).values<int64_t>(), (List<int64_t>{1, -1, 300, -300, 0, INT64_MAX, INT64_MIN, INT64_MAX, 0}));
-  EXPECT_EQ(cast(x, DataType::kU64).values<uint64_t>(), (List<uint64_t>{1, 0, 300, 0, 0, UINT64_MAX, 0, UINT64_MAX, 0}));
+  EXPECT_EQ(cast(x, DataType::kS64).values<int64_t>(),
+            (List<int64_t>{1, -1, 300, -300, 0, INT64_MAX, INT64_MIN, INT64_MAX, 0}));
+  EXPECT_EQ(cast(x, DataType::kU64).values<uint64_t>(),
+            (List<uint64_t>{1, 0, 300, 0, 0, UINT64_MAX, 0, UINT64_MAX, 0}));
   EXPECT_EQ(cast(x, DataType::kBool).values<uint8_t>(), (List<uint8_t>{1, 1, 1, 1, 1, 1, 1, 1, 1}));
-  EXPECT_EQ(cast(tensor<int32_t>({4}, {257, -1, 128, INT32_MIN}), DataType::kU8).values<uint8_t>(), (List<uint8_t>{1, 255, 128, 0}));
-  EXPECT_EQ(cast(tensor<int64_t>({3}, {INT64_MAX, INT64_MIN, 4294967297}), DataType::kS32).values<int32_t>(), (List<int32_t>{-1, 0, 1}));
-  EXPECT_EQ(cast(tensor<uint64_t>({1}, {UINT64_MAX}), DataType::kF32).values<float>(), (List<float>{18446744073709551616.0f}));
-  EXPECT_EQ(cast(tensor<int64_t>({1}, {-9007199254740993}), DataType::kF64).values<double>(), (List<double>{-9007199254740992.0}));
+  EXPECT_EQ(cast(tensor<int32_t>({4}, {257, -1, 128, INT32_MIN}), DataType::kU8).values<uint8_t>(),
+            (List<uint8_t>{1, 255, 128, 0}));
+  EXPECT_EQ(cast(tensor<int64_t>({3}, {INT64_MAX, INT64_MIN, 4294967297}), DataType::kS32).values<int32_t>(),
+            (List<int32_t>{-1, 0, 1}));
+  EXPECT_EQ(cast(tensor<uint64_t>({1}, {UINT64_MAX}), DataType::kF32).values<float>(),
+            (List<float>{18446744073709551616.0f}));
+  EXPECT_EQ(cast(tensor<int64_t>({1}, {-9007199254740993}), DataType::kF64).values<double>(),
+            (List<double>{-9007199254740992.0}));
   EXPECT_EQ(cast(tensor<int64_t>({2}, {16777217 + 2, 0}), DataType::kF32).values<float>(), (List<float>{16777220, 0}));
-  EXPECT_EQ(cast(tensor<double>({3}, {1.0 + 0x1p-11 + 0x1p-40, 65519.999, 1e-8}), DataType::kF16).values<uint16_t>(), (List<uint16_t>{0x3c01, 0x7bff, 0}));
-  EXPECT_EQ(cast(tensor<float>({2}, {1.00390625f, -2}), DataType::kBF16).values<uint16_t>(), (List<uint16_t>{0x3f80, 0xc000}));
+  EXPECT_EQ(cast(tensor<double>({3}, {1.0 + 0x1p-11 + 0x1p-40, 65519.999, 1e-8}), DataType::kF16).values<uint16_t>(),
+            (List<uint16_t>{0x3c01, 0x7bff, 0}));
+  EXPECT_EQ(cast(tensor<float>({2}, {1.00390625f, -2}), DataType::kBF16).values<uint16_t>(),
+            (List<uint16_t>{0x3f80, 0xc000}));
   EXPECT_EQ(cast(tensor<int32_t>({4}, {7, 8, 15, -9}), DataType::kS4).values<int8_t>(), (List<int8_t>{7, -8, -1, 7}));
-  EXPECT_EQ(cast(as_bool(tensor<uint8_t>({3}, {0, 1, 255})), DataType::kS32).values<int32_t>(), (List<int32_t>{0, 1, 1}));
+  EXPECT_EQ(cast(as_bool(tensor<uint8_t>({3}, {0, 1, 255})), DataType::kS32).values<int32_t>(),
+            (List<int32_t>{0, 1, 1}));
 }
 
 TEST(Pointwise, CastsOf8BitFloats) {
   const TestTensor x = tensor<float>({8}, {1, 448, 500, -0.0f, 0x1p-9f, 0x1p-10f, kInf, 1.0625f});
-  EXPECT_EQ(cast(x, DataType::kF8E4M3).values<uint8_t>(), (List<uint8_t>{0x38, 0x7e, 0x7e, 0x80, 0x01, 0x00, 0x7e, 0x38}));
-  EXPECT_EQ(cast(x, DataType::kF8E4M3, false).values<uint8_t>(), (List<uint8_t>{0x38, 0x7e, 0x7f, 0x80, 0x01, 0x00, 0x7f, 0x38}));
-  EXPECT_EQ(cast(tensor<float>({3}, {57344, 1e6f, 3}), DataType::kF8E5M2, false).values<uint8_t>(), (List<uint8_t>{0x7b, 0x7c, 0x42}));
+  EXPECT_EQ(cast(x, DataType::kF8E4M3).values<uint8_t>(),
+            (List<uint8_t>{0x38, 0x7e, 0x7e, 0x80, 0x01, 0x00, 0x7e, 0x38}));
+  EXPECT_EQ(cast(x, DataType::kF8E4M3, false).values<uint8_t>(),
+            (List<uint8_t>{0x38, 0x7e, 0x7f, 0x80, 0x01, 0x00, 0x7f, 0x38}));
+  EXPECT_EQ(cast(tensor<float>({3}, {57344, 1e6f, 3}), DataType::kF8E5M2, false).values<uint8_t>(),
+            (List<uint8_t>{0x7b, 0x7c, 0x42}));
   for (DataType type : {DataType::kF8E4M3, DataType::kF8E5M2}) {  // every value survives the way to float and back
     List<uint8_t> all(256);
     for (size_t i = 0; i < 256; ++i) all[i] = static_cast<uint8_t>(i);
@@ -211,8 +252,7 @@ TEST(Pointwise, CastsOf8BitFloats) {
     bytes.type.dtype = type;
     const TestTensor real = cast(bytes, DataType::kF32);
     const auto back = cast(real, type, false).values<uint8_t>();
-    for (size_t i = 0; i < 256; ++i)
-      EXPECT_TRUE(back[i] == all[i] || std::isnan(real.values<float>()[i])) << i;
+    for (size_t i = 0; i < 256; ++i) EXPECT_TRUE(back[i] == all[i] || std::isnan(real.values<float>()[i])) << i;
   }
 }
 
@@ -228,12 +268,14 @@ TEST(Pointwise, QuantisedUnaryIsTheFormula) {
   List<uint8_t> all(256);
   for (size_t i = 0; i < 256; ++i) all[i] = static_cast<uint8_t>(i);
   const TestTensor x = tensor<uint8_t>({256}, all, quant(0.05f, 120));
-  for (UnaryFunction f : {UnaryFunction::kSigmoid, UnaryFunction::kHardSwish, UnaryFunction::kRelu, UnaryFunction::kExp, UnaryFunction::kSqrt, UnaryFunction::kGelu}) {
+  for (UnaryFunction f : {UnaryFunction::kSigmoid, UnaryFunction::kHardSwish, UnaryFunction::kRelu, UnaryFunction::kExp,
+                          UnaryFunction::kSqrt, UnaryFunction::kGelu}) {
     const auto y = run_op(UnaryParams{f}, {x}, quantized<int8_t>(0.031f, -50)).values<int8_t>();
     const auto real = run_op(UnaryParams{f}, {x}, TensorType{}).values<float>();
     for (size_t i = 0; i < 256; ++i) {
       const float v = apply_activation({f, 0, 0}, 0.05f * static_cast<float>(static_cast<int>(i) - 120));
-      const double q = v != v ? -50 : std::min(127.0, std::max(-128.0, std::nearbyint(static_cast<double>(v / 0.031f)) - 50));
+      const double q =
+          v != v ? -50 : std::min(127.0, std::max(-128.0, std::nearbyint(static_cast<double>(v / 0.031f)) - 50));
       ASSERT_EQ(y[i], q) << to_string(f) << ' ' << i;
       ASSERT_TRUE(real[i] == v || v != v);
     }
@@ -246,8 +288,10 @@ TEST(Pointwise, QuantisedUnaryIsTheFormula) {
 TEST(Pointwise, QuantisedBinaryIsTheFormula) {
   TestRandom random(9);
   const float s_a = 0.041f, s_b = 0.013f, s_y = 0.07f;
-  const TestTensor a = random.integers<uint8_t>({3, 1, 50}, 0, 255, quant(s_a, 100)), b = random.integers<int8_t>({4, 50}, -128, 127, quant(s_b, -9));
-  for (BinaryFunction f : {BinaryFunction::kAdd, BinaryFunction::kSub, BinaryFunction::kMul, BinaryFunction::kDiv, BinaryFunction::kMax})
+  const TestTensor a = random.integers<uint8_t>({3, 1, 50}, 0, 255, quant(s_a, 100)),
+                   b = random.integers<int8_t>({4, 50}, -128, 127, quant(s_b, -9));
+  for (BinaryFunction f :
+       {BinaryFunction::kAdd, BinaryFunction::kSub, BinaryFunction::kMul, BinaryFunction::kDiv, BinaryFunction::kMax})
     for (UnaryFunction g : {UnaryFunction::kIdentity, UnaryFunction::kRelu, UnaryFunction::kSilu})
       for (bool real : {false, true}) {
         SCOPED_TRACE(std::string(to_string(f)) + " " + std::string(to_string(g)));
@@ -280,7 +324,8 @@ TEST(Pointwise, QuantisedBinaryIsTheFormula) {
 
 TEST(Pointwise, NamesAreUniqueAndComplete) {
   std::vector<std::string_view> names;
-  for (int i = 0; i < static_cast<int>(UnaryFunction::kCount); ++i) names.push_back(to_string(static_cast<UnaryFunction>(i)));
+  for (int i = 0; i < static_cast<int>(UnaryFunction::kCount); ++i)
+    names.push_back(to_string(static_cast<UnaryFunction>(i)));
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
   EXPECT_EQ(to_string(UnaryFunction::kBitwiseNot), "bitwise_not");

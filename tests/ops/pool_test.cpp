@@ -8,7 +8,8 @@
 namespace ingot {
 namespace {
 
-PoolParams pool(PoolFunction f, std::vector<int64_t> kernel, std::vector<int64_t> strides = {}, std::vector<int64_t> pads = {}) {
+PoolParams pool(PoolFunction f, std::vector<int64_t> kernel, std::vector<int64_t> strides = {},
+                std::vector<int64_t> pads = {}) {
   PoolParams p;
   p.function = f;
   p.kernel = std::move(kernel);
@@ -25,15 +26,21 @@ TestTensor ramp(const Shape& shape) {
 }
 
 TEST(Pool, Max) {
-  EXPECT_EQ(run_op(pool(PoolFunction::kMax, {2, 2}, {2, 2}), {ramp({1, 1, 4, 4})}).values<float>(), (List{6, 8, 14, 16}));
-  EXPECT_EQ(run_op(pool(PoolFunction::kMax, {3}, {2}, {1, 1}), {tensor<float>({1, 1, 4}, {-1, -2, -3, -4})}).values<float>(), (List{-1, -2}));
+  EXPECT_EQ(run_op(pool(PoolFunction::kMax, {2, 2}, {2, 2}), {ramp({1, 1, 4, 4})}).values<float>(),
+            (List{6, 8, 14, 16}));
+  EXPECT_EQ(
+      run_op(pool(PoolFunction::kMax, {3}, {2}, {1, 1}), {tensor<float>({1, 1, 4}, {-1, -2, -3, -4})}).values<float>(),
+      (List{-1, -2}));
   PoolParams dilated = pool(PoolFunction::kMax, {2}, {1});
   dilated.dilations = {2};
   EXPECT_EQ(run_op(dilated, {tensor<float>({1, 1, 5}, {5, 1, 2, 7, 0})}).values<float>(), (List{5, 7, 2}));
-  EXPECT_EQ(run_op(pool(PoolFunction::kMax, {2}), {tensor<uint8_t>({1, 1, 3}, {9, 200, 7}, quant(0.1f, 3))}, quantized<uint8_t>(0.1f, 3)).values<uint8_t>(),
+  EXPECT_EQ(run_op(pool(PoolFunction::kMax, {2}), {tensor<uint8_t>({1, 1, 3}, {9, 200, 7}, quant(0.1f, 3))},
+                   quantized<uint8_t>(0.1f, 3))
+                .values<uint8_t>(),
             (std::vector<uint8_t>{200, 200}));
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const auto with_nan = run_op(pool(PoolFunction::kMax, {2}), {tensor<float>({1, 1, 4}, {nan, 1, 2, 3})}).values<float>();
+  const auto with_nan =
+      run_op(pool(PoolFunction::kMax, {2}), {tensor<float>({1, 1, 4}, {nan, 1, 2, 3})}).values<float>();
   EXPECT_TRUE(std::isnan(with_nan[0]) && with_nan[1] == 2 && with_nan[2] == 3);
 }
 
@@ -109,7 +116,8 @@ TEST(Pool, QuantisedAverageIsTheFormula) {
     const TestTensor y = run_op(p, {x}, quantized<int8_t>(s_y, 5));
     ASSERT_EQ(y.type.shape, (Shape{2, 3, 5, 3}));
     for (size_t i = 0; i < 90; ++i) {
-      const int64_t plane = static_cast<int64_t>(i) / 15, oh = static_cast<int64_t>(i) / 3 % 5, ow = static_cast<int64_t>(i) % 3;
+      const int64_t plane = static_cast<int64_t>(i) / 15, oh = static_cast<int64_t>(i) / 3 % 5,
+                    ow = static_cast<int64_t>(i) % 3;
       int32_t sum = 0, inside = 0, padded = 0;
       for (int64_t h = oh - 1; h < oh + 2; ++h)
         for (int64_t w = ow * 2; w < ow * 2 + 2; ++w) {
@@ -120,7 +128,8 @@ TEST(Pool, QuantisedAverageIsTheFormula) {
         }
       const double n = include ? padded : inside;
       const float m = static_cast<float>(static_cast<double>(s_x) / (static_cast<double>(s_y) * n));
-      const double want = std::min(127.0, std::max(-128.0, std::nearbyint(static_cast<double>(static_cast<float>(sum) * m)) + 5));
+      const double want =
+          std::min(127.0, std::max(-128.0, std::nearbyint(static_cast<double>(static_cast<float>(sum) * m)) + 5));
       ASSERT_EQ(y.values<int8_t>()[i], want) << i;
     }
   }
@@ -128,11 +137,14 @@ TEST(Pool, QuantisedAverageIsTheFormula) {
 
 TEST(Pool, RefusesInWords) {
   EXPECT_EQ(refusal(pool(PoolFunction::kMax, {2}), {ramp({1, 1, 4, 4})}), "max_pool: length of kernel: got 1, need 2");
-  EXPECT_EQ(refusal(pool(PoolFunction::kMax, {5}), {ramp({1, 1, 4})}), "max_pool: spatial dim 0 smaller than the window: got 4 + padding 0, need 5");
+  EXPECT_EQ(refusal(pool(PoolFunction::kMax, {5}), {ramp({1, 1, 4})}),
+            "max_pool: spatial dim 0 smaller than the window: got 4 + padding 0, need 5");
   EXPECT_NE(refusal(pool(PoolFunction::kMax, {0}), {ramp({1, 1, 4})}), "");
-  EXPECT_EQ(refusal(pool(PoolFunction::kAverage, {2}, {0}), {ramp({1, 1, 4})}), "average_pool: strides out of range: got 0, need 1 to 2147483647");
+  EXPECT_EQ(refusal(pool(PoolFunction::kAverage, {2}, {0}), {ramp({1, 1, 4})}),
+            "average_pool: strides out of range: got 0, need 1 to 2147483647");
   EXPECT_NE(refusal(pool(PoolFunction::kAverage, {2}), {tensor<int64_t>({1, 1, 2}, {1, 2})}), "");
-  EXPECT_EQ(refusal(pool(PoolFunction::kMax, {2}), {ramp({3, 4})}), "max_pool: rank of input: got 3x4, need 3 to 5 dims");
+  EXPECT_EQ(refusal(pool(PoolFunction::kMax, {2}), {ramp({3, 4})}),
+            "max_pool: rank of input: got 3x4, need 3 to 5 dims");
 }
 
 }  // namespace

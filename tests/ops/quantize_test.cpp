@@ -29,7 +29,8 @@ TEST(Quantize, RoundsHalfToEvenSaturatesAndMapsNaNToZeroPoint) {
 }
 
 TEST(Quantize, Multipliers) {
-  EXPECT_EQ(multiplier(0.1f, 0.2f, 0.3f), static_cast<float>(static_cast<double>(0.1f) * static_cast<double>(0.2f) / static_cast<double>(0.3f)));
+  EXPECT_EQ(multiplier(0.1f, 0.2f, 0.3f),
+            static_cast<float>(static_cast<double>(0.1f) * static_cast<double>(0.2f) / static_cast<double>(0.3f)));
   const float scales[] = {0.5f, 0.25f};
   float out[2];
   fill_multipliers(2, scales, 4, 1, out);
@@ -49,9 +50,12 @@ TEST(Quantize, Multipliers) {
 TEST(Quantize, PerTensorTypes) {
   const TestTensor x = tensor<float>({5}, {-300, -1, 0.5f, 1.5f, 70000}), s = tensor<float>({}, {1});
   EXPECT_EQ(run_op(QuantizeLinearParams{}, {x, s}).values<uint8_t>(), (List<uint8_t>{0, 0, 0, 2, 255}));
-  EXPECT_EQ(run_op(QuantizeLinearParams{}, {x, s, tensor<int8_t>({}, {3})}).values<int8_t>(), (List<int8_t>{-128, 2, 3, 5, 127}));
-  EXPECT_EQ(run_op(QuantizeLinearParams{}, {x, s, tensor<uint16_t>({}, {1})}).values<uint16_t>(), (List<uint16_t>{0, 0, 1, 3, 65535}));
-  EXPECT_EQ(run_op(QuantizeLinearParams{}, {x, s, tensor<int16_t>({}, {0})}).values<int16_t>(), (List<int16_t>{-300, -1, 0, 2, 32767}));
+  EXPECT_EQ(run_op(QuantizeLinearParams{}, {x, s, tensor<int8_t>({}, {3})}).values<int8_t>(),
+            (List<int8_t>{-128, 2, 3, 5, 127}));
+  EXPECT_EQ(run_op(QuantizeLinearParams{}, {x, s, tensor<uint16_t>({}, {1})}).values<uint16_t>(),
+            (List<uint16_t>{0, 0, 1, 3, 65535}));
+  EXPECT_EQ(run_op(QuantizeLinearParams{}, {x, s, tensor<int16_t>({}, {0})}).values<int16_t>(),
+            (List<int16_t>{-300, -1, 0, 2, 32767}));
   TestTensor zero = tensor<int8_t>({}, {1});
   zero.type.dtype = DataType::kS4;
   EXPECT_EQ(run_op(QuantizeLinearParams{}, {x, s, zero}).values<int8_t>(), (List<int8_t>{-8, 0, 1, 3, 7}));
@@ -62,16 +66,21 @@ TEST(Quantize, PerAxisAndBlocked) {
   const TestTensor x = tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   QuantizeLinearParams p;
   p.axis = 0;
-  EXPECT_EQ(run_op(p, {x, tensor<float>({2}, {1, 2}), tensor<uint8_t>({2}, {0, 10})}).values<uint8_t>(), (List<uint8_t>{1, 2, 3, 12, 12, 13}));
+  EXPECT_EQ(run_op(p, {x, tensor<float>({2}, {1, 2}), tensor<uint8_t>({2}, {0, 10})}).values<uint8_t>(),
+            (List<uint8_t>{1, 2, 3, 12, 12, 13}));
   p.axis = -1;
   EXPECT_EQ(run_op(p, {x, tensor<float>({3}, {1, 2, 3})}).values<uint8_t>(), (List<uint8_t>{1, 1, 1, 4, 2, 2}));
   p.block_size = 2;  // blocks of columns {0, 1} and {2}
   EXPECT_EQ(run_op(p, {x, tensor<float>({2, 2}, {1, 3, 2, 6})}).values<uint8_t>(), (List<uint8_t>{1, 2, 1, 2, 2, 1}));
   DequantizeLinearParams d;
   d.axis = 0;
-  EXPECT_EQ(run_op(d, {tensor<int8_t>({2, 2}, {1, 2, 3, -4}), tensor<float>({2}, {0.5f, 2}), tensor<int8_t>({2}, {1, -1})}).values<float>(), (List<float>{0, 0.5f, 8, -6}));
+  EXPECT_EQ(
+      run_op(d, {tensor<int8_t>({2, 2}, {1, 2, 3, -4}), tensor<float>({2}, {0.5f, 2}), tensor<int8_t>({2}, {1, -1})})
+          .values<float>(),
+      (List<float>{0, 0.5f, 8, -6}));
   d.block_size = 1;
-  EXPECT_EQ(run_op(d, {tensor<uint8_t>({2, 1}, {1, 2}), tensor<float>({2, 1}, {0.5f, 2})}).values<float>(), (List<float>{0.5f, 4}));
+  EXPECT_EQ(run_op(d, {tensor<uint8_t>({2, 1}, {1, 2}), tensor<float>({2, 1}, {0.5f, 2})}).values<float>(),
+            (List<float>{0.5f, 4}));
   p = {};
   p.axis = 2;
   EXPECT_EQ(refusal(p, {x, tensor<float>({3}, {1, 2, 3})}), "quantize_linear: axis: got 2, need -2 to 1");
@@ -90,13 +99,17 @@ TEST(Quantize, ParametersOfTheType) {
   const TestTensor bias = tensor<int32_t>({2}, {-3, 4}, QuantParams{{0.5f, 2}, {0, 0}, 0, false});
   EXPECT_EQ(run_op(DequantizeLinearParams{}, {bias}).values<float>(), (List<float>{-1.5f, 8}));
   // Quantised to quantised: through the real value.
-  EXPECT_EQ(run_op(QuantizeLinearParams{}, {tensor<uint8_t>({3}, {10, 12, 255}, quant(0.5f, 10))}, quantized<int8_t>(0.25f, -1)).values<int8_t>(), (List<int8_t>{-1, 3, 127}));
+  EXPECT_EQ(run_op(QuantizeLinearParams{}, {tensor<uint8_t>({3}, {10, 12, 255}, quant(0.5f, 10))},
+                   quantized<int8_t>(0.25f, -1))
+                .values<int8_t>(),
+            (List<int8_t>{-1, 3, 127}));
 }
 
 TEST(Quantize, RoundTripOfEveryByte) {
   for (float scale : {1e-6f, 0.0173f, 0.1f, 3.7f, 1e8f})
     for (int32_t z = 0; z < 256; z += 51)
-      for (int32_t q = 0; q < 256; ++q) ASSERT_EQ(quantize_value(dequantize_value(q, scale, z), scale, z, 0, 255), q) << scale << ' ' << z;
+      for (int32_t q = 0; q < 256; ++q)
+        ASSERT_EQ(quantize_value(dequantize_value(q, scale, z), scale, z, 0, 255), q) << scale << ' ' << z;
 }
 
 }  // namespace

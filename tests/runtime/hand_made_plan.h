@@ -72,12 +72,45 @@ class HandMadePlan {
     return plan().steps.emplace_back(std::move(step));
   }
 
+  // Gives a step another tactic, with its constants packed as the builder does it; false if the tactic refuses.
+  bool use_tactic(size_t step_index, const Tactic& tactic) {
+    Step& step = plan().steps[step_index];
+    std::vector<Operand> inputs, outputs;
+    for (uint32_t slot : step.inputs) inputs.push_back(operand(slot));
+    for (uint32_t slot : step.outputs) outputs.push_back(operand(slot));
+    const DeviceInfo device = cpu_device({});
+    const Problem problem{step.params, inputs, outputs, device};
+    if (!tactic.supports(problem)) return false;
+    Expected<Blob> blob = tactic.prepare(problem);
+    if (!blob.ok()) return false;
+    step.tactic = tactic.info().name;
+    step.tactic_version = tactic.info().version;
+    step.packed_inputs = tactic.packed_inputs(problem);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (step.packed_inputs >> i & 1) plan().blobs[plan().slots[step.inputs[i]].offset] = {};
+    if (!blob->empty()) {
+      auto memory = aligned_copy(blob->data(), blob->size());
+      step.blob = static_cast<uint32_t>(plan().blobs.size());
+      plan().blobs.push_back({memory.get(), blob->size()});
+      made_.owners.push_back(std::move(memory));
+    }
+    step.workspace_bytes = tactic.workspace_bytes(problem);
+    step.workspace_offset = step.workspace_bytes == 0 ? 0 : reserve(step.workspace_bytes);
+    return true;
+  }
+
   Plan& plan() { return made_.plan; }
   Slot& slot(uint32_t index) { return made_.plan.slots[index]; }
   // A copy, so that a test may spoil one plan in several ways.
   OwnedPlan finish() const { return made_; }
 
  private:
+  Operand operand(uint32_t index) {
+    if (index == kNoIndex) return {};
+    const Slot& slot = plan().slots[index];
+    const bool constant = slot.home == Slot::Home::kConstant;
+    return {true, slot.type, slot.max_shape, constant ? plan().blobs[slot.offset] : std::span<const std::byte>(), constant};
+  }
   uint32_t add(std::string name, TensorType type, Shape max, Slot::Home home) {
     Slot slot;
     slot.name = std::move(name);

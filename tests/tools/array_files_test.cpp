@@ -22,13 +22,15 @@ std::string message_of(const std::string& file) {
   return tensor.ok() ? "no error" : std::string(tensor.status().message());
 }
 
-constexpr DataType kNumpyTypes[] = {DataType::kF32, DataType::kF16, DataType::kF64, DataType::kS8,  DataType::kU8,  DataType::kS16,
-                                    DataType::kU16, DataType::kS32, DataType::kU32, DataType::kS64, DataType::kU64, DataType::kBool};
+constexpr DataType kNumpyTypes[] = {DataType::kF32, DataType::kF16, DataType::kF64, DataType::kS8,
+                                    DataType::kU8,  DataType::kS16, DataType::kU16, DataType::kS32,
+                                    DataType::kU32, DataType::kS64, DataType::kU64, DataType::kBool};
 
 TEST(Npy, RoundTripsEveryTypeAndRank) {
   std::mt19937 random(1);
   for (const DataType type : kNumpyTypes) {
-    for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{1, 3, 4, 5}, Shape{2, 0, 3}, Shape{1, 1, 1, 1, 1, 1, 1, 2}}) {
+    for (const Shape& shape :
+         {Shape{}, Shape{5}, Shape{2, 3}, Shape{1, 3, 4, 5}, Shape{2, 0, 3}, Shape{1, 1, 1, 1, 1, 1, 1, 2}}) {
       const NamedTensor tensor = random_tensor("", type, shape, random);
       const auto file = write_npy(tensor);
       ASSERT_TRUE(file.ok());
@@ -39,7 +41,8 @@ TEST(Npy, RoundTripsEveryTypeAndRank) {
     }
   }
   EXPECT_EQ(write_npy({"", DataType::kBF16, {1}, std::vector<std::byte>(2)}).status().code(), StatusCode::kUnsupported);
-  EXPECT_EQ(write_npy({"", DataType::kF32, {3}, std::vector<std::byte>(8)}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(write_npy({"", DataType::kF32, {3}, std::vector<std::byte>(8)}).status().code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(Npy, WritesWhatNumpyWrites) {
@@ -53,10 +56,13 @@ TEST(Npy, WritesWhatNumpyWrites) {
 
 TEST(Npy, ReadsFortranOrderAndBigEndian) {
   // [[1, 2, 3], [4, 5, 6]] by columns: 1 4 2 5 3 6.
-  const auto fortran = parse_npy(bytes_of(npy_text("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", "\1\4\2\5\3\6")), "x");
+  const auto fortran = parse_npy(
+      bytes_of(npy_text("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", "\1\4\2\5\3\6")), "x");
   ASSERT_TRUE(fortran.ok()) << fortran.status().message();
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(fortran->data.data()), 6), "\1\2\3\4\5\6");
-  const auto big = parse_npy(bytes_of(npy_text("{\"shape\":(1L,),\"fortran_order\":False,\"descr\":\">i4\"}", std::string("\0\0\1\2", 4), 2)), "x");
+  const auto big = parse_npy(
+      bytes_of(npy_text("{\"shape\":(1L,),\"fortran_order\":False,\"descr\":\">i4\"}", std::string("\0\0\1\2", 4), 2)),
+      "x");
   ASSERT_TRUE(big.ok()) << big.status().message();
   int32_t value = 0;
   std::memcpy(&value, big->data.data(), 4);
@@ -64,13 +70,23 @@ TEST(Npy, ReadsFortranOrderAndBigEndian) {
 }
 
 TEST(Npy, ErrorsSayWhatIsWrong) {
-  const auto with = [](const std::string& header, size_t bytes) { return message_of(npy_text(header, std::string(bytes, 'x'))); };
+  const auto with = [](const std::string& header, size_t bytes) {
+    return message_of(npy_text(header, std::string(bytes, 'x')));
+  };
   EXPECT_EQ(message_of("hello world!"), "x.npy: not a .npy file: got 'hello ', need '\\x93NUMPY'");
-  EXPECT_EQ(with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 20), "x.npy: data does not match shape 2x3: got 20 bytes, need 24");
-  EXPECT_NE(with("{'descr': '<U4', 'fortran_order': False, 'shape': (2,), }", 32).find("element type not supported: got '<U4'"), std::string::npos);
-  EXPECT_NE(with("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3), }", 0).find("impossible shape"), std::string::npos);
-  EXPECT_NE(with("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", 0).find("impossible shape"), std::string::npos);
-  EXPECT_NE(with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", 4).find("too many dims: got 9"), std::string::npos);
+  EXPECT_EQ(with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 20),
+            "x.npy: data does not match shape 2x3: got 20 bytes, need 24");
+  EXPECT_NE(with("{'descr': '<U4', 'fortran_order': False, 'shape': (2,), }", 32)
+                .find("element type not supported: got '<U4'"),
+            std::string::npos);
+  EXPECT_NE(with("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3), }", 0).find("impossible shape"),
+            std::string::npos);
+  EXPECT_NE(
+      with("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", 0).find("impossible shape"),
+      std::string::npos);
+  EXPECT_NE(
+      with("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", 4).find("too many dims: got 9"),
+      std::string::npos);
   EXPECT_NE(with("{'descr': '<f4', 'shape': (1,), }", 4).find("malformed .npy header"), std::string::npos);
   EXPECT_NE(message_of(npy_text("{}", "", 9)).find("unknown .npy version"), std::string::npos);
 }
@@ -78,13 +94,16 @@ TEST(Npy, ErrorsSayWhatIsWrong) {
 TEST(Npz, RoundTripsStoredAndDeflated) {
   std::mt19937 random(2);
   std::vector<NamedTensor> tensors;
-  for (const DataType type : kNumpyTypes) tensors.push_back(random_tensor("in/" + std::string(to_string(type)), type, {1, 3, 50}, random));
+  for (const DataType type : kNumpyTypes)
+    tensors.push_back(random_tensor("in/" + std::string(to_string(type)), type, {1, 3, 50}, random));
   tensors.push_back(make_tensor<float>("zeros", DataType::kF32, {100, 100}, std::vector<float>(10000)));
   tensors.push_back(make_tensor<float>("empty", DataType::kF32, {0}, {}));
   for (const bool compress : {false, true}) {
     const auto file = write_npz(tensors, compress);
     ASSERT_TRUE(file.ok());
-    if (compress) { EXPECT_LT(file->size(), 30000u); }
+    if (compress) {
+      EXPECT_LT(file->size(), 30000u);
+    }
     const auto back = parse_npz(*file, "x.npz");
     ASSERT_TRUE(back.ok()) << back.status().message();
     ASSERT_EQ(back->size(), tensors.size());
@@ -127,13 +146,15 @@ TEST(Npz, DamageIsNoticed) {
     bomb[central + 27] = '\x7f';
     EXPECT_FALSE(parse_npz(bytes_of(bomb), "x.npz").ok());
   }
-  EXPECT_EQ(parse_npz(bytes_of("PK"), "x.npz").status().message(), "x.npz: not a zip archive: got 2 bytes, need at least 22");
+  EXPECT_EQ(parse_npz(bytes_of("PK"), "x.npz").status().message(),
+            "x.npz: not a zip archive: got 2 bytes, need at least 22");
 }
 
 TEST(ArrayFiles, MutatedFilesNeverCrash) {
   std::mt19937 random(3);
   const NamedTensor tensor = random_tensor("x", DataType::kF32, {1, 3, 4}, random);
-  const auto npy = *write_npy(tensor), stored = *write_npz(std::vector{tensor, tensor}), deflated = *write_npz(std::vector{tensor, tensor}, true);
+  const auto npy = *write_npy(tensor), stored = *write_npz(std::vector{tensor, tensor}),
+             deflated = *write_npz(std::vector{tensor, tensor}, true);
   int accepted = 0;
   for (int round = 0; round < 30000; ++round) {
     const auto& good = round % 3 == 0 ? npy : round % 3 == 1 ? stored : deflated;

@@ -56,9 +56,11 @@ NamedTensor make_tensor(std::string name, DataType type, Shape shape, const std:
 inline NamedTensor random_tensor(std::string name, DataType type, Shape shape, std::mt19937& random) {
   NamedTensor tensor{std::move(name), type, shape, {}};
   tensor.data.resize(static_cast<size_t>(shape.elements()) * element_bytes(type));
-  for (std::byte& b : tensor.data) b = static_cast<std::byte>(type == DataType::kBool || type == DataType::kU4 ? random() & 1 : random());
+  for (std::byte& b : tensor.data)
+    b = static_cast<std::byte>(type == DataType::kBool || type == DataType::kU4 ? random() & 1 : random());
   if (type == DataType::kS4)
-    for (std::byte& b : tensor.data) b = static_cast<std::byte>(static_cast<int8_t>(static_cast<int>(random() % 16) - 8));
+    for (std::byte& b : tensor.data)
+      b = static_cast<std::byte>(static_cast<int8_t>(static_cast<int>(random() % 16) - 8));
   return tensor;
 }
 
@@ -75,7 +77,9 @@ inline void expect_equal(const NamedTensor& a, const NamedTensor& b) {
   EXPECT_TRUE(a.data == b.data);
 }
 
-inline void append_bytes(void* out, void* data, int size) { static_cast<std::string*>(out)->append(static_cast<char*>(data), static_cast<size_t>(size)); }
+inline void append_bytes(void* out, void* data, int size) {
+  static_cast<std::string*>(out)->append(static_cast<char*>(data), static_cast<size_t>(size));
+}
 
 // Pixel (x, y) channel c is value(x, y, c).
 template <class Value>
@@ -96,7 +100,9 @@ inline std::string encode_jpeg(int width, int height, uint8_t value) {
   return out;
 }
 
-inline std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 // A few random edits: bytes changed, cut, doubled or dropped.
 inline std::string mutated(const std::string& good, std::mt19937& random) {
@@ -104,11 +110,20 @@ inline std::string mutated(const std::string& good, std::mt19937& random) {
   for (unsigned edits = 1 + random() % 4; edits > 0 && !text.empty(); --edits) {
     const size_t at = random() % text.size();
     switch (random() % 5) {
-      case 0: text[at] = static_cast<char>(random()); break;
-      case 1: text[at] ^= static_cast<char>(1 << random() % 8); break;
-      case 2: text.erase(at, 1 + random() % 16); break;
-      case 3: text.insert(at, text.substr(random() % text.size(), random() % 20)); break;
-      default: text.resize(at);
+      case 0:
+        text[at] = static_cast<char>(random());
+        break;
+      case 1:
+        text[at] ^= static_cast<char>(1 << random() % 8);
+        break;
+      case 2:
+        text.erase(at, 1 + random() % 16);
+        break;
+      case 3:
+        text.insert(at, text.substr(random() % text.size(), random() % 20));
+        break;
+      default:
+        text.resize(at);
     }
   }
   return text;

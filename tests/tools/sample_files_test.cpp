@@ -35,7 +35,9 @@ std::vector<std::vector<NamedTensor>> read_path(SampleOptions options, std::vect
   if (!files.ok()) return {};
   if (names) *names = files->names;
   auto samples = read_all(*files->source);
-  if (files->source->size() >= 0) { EXPECT_EQ(files->source->size(), static_cast<int64_t>(samples.size())); }
+  if (files->source->size() >= 0) {
+    EXPECT_EQ(files->source->size(), static_cast<int64_t>(samples.size()));
+  }
   // Once more from the start gives the same.
   EXPECT_TRUE(files->source->rewind().ok());
   EXPECT_EQ(read_all(*files->source).size(), samples.size());
@@ -61,16 +63,21 @@ NamedTensor numbers(std::string name, Shape shape, float first) {
 
 TEST(SampleFiles, ImageFolderIsSortedByName) {
   const TemporaryFolder folder;
-  for (const int i : {3, 1, 2}) folder.write("img" + std::to_string(i) + ".png", encode_png(2, 2, 1, [&](int, int, int) { return i; }));
+  for (const int i : {3, 1, 2})
+    folder.write("img" + std::to_string(i) + ".png", encode_png(2, 2, 1, [&](int, int, int) { return i; }));
   folder.write("notes.txt", "skipped");
   folder.write(".hidden.png", "skipped");
-  folder.write("z/inner.JPG", encode_jpeg(2, 2, 9));
+  folder.write("z/inner.PNG", encode_png(2, 2, 3, [](int, int, int) { return 9; }));
   std::vector<std::string> names;
-  const auto samples = read_path({.path = folder.path(), .recipe = *PreprocessRecipe::parse_flags("color=gray")}, &names);
-  EXPECT_EQ(names, (std::vector<std::string>{"img1.png", "img2.png", "img3.png", "z/inner.JPG"}));
+  const auto samples =
+      read_path({.path = folder.path(), .recipe = *PreprocessRecipe::parse_flags("color=gray")}, &names);
+  EXPECT_EQ(names, (std::vector<std::string>{"img1.png", "img2.png", "img3.png", "z/inner.PNG"}));
   ASSERT_EQ(samples.size(), 4u);
-  for (size_t i = 0; i < 3; ++i) expect_equal(samples[i][0], make_tensor("", DataType::kF32, {1, 1, 2, 2}, std::vector<float>(4, static_cast<float>(i + 1))));
-  const auto batched = read_path({.path = folder.path(), .recipe = *PreprocessRecipe::parse_flags("color=gray"), .batch = 3});
+  for (size_t i = 0; i < 3; ++i)
+    expect_equal(samples[i][0],
+                 make_tensor("", DataType::kF32, {1, 1, 2, 2}, std::vector<float>(4, static_cast<float>(i + 1))));
+  const auto batched =
+      read_path({.path = folder.path(), .recipe = *PreprocessRecipe::parse_flags("color=gray"), .batch = 3});
   ASSERT_EQ(batched.size(), 2u);
   EXPECT_EQ(to_string(batched[0][0].shape), "3x1x2x2");
   EXPECT_EQ(to_string(batched[1][0].shape), "1x1x2x2");
@@ -99,7 +106,9 @@ TEST(SampleFiles, EveryArrayFormat) {
   ASSERT_EQ(raw.size(), 2u);
   EXPECT_EQ(names, (std::vector<std::string>{"d.raw#0", "d.raw#1"}));
   EXPECT_EQ(floats_of(raw[1][0]), (std::vector<float>{2, 3}));
-  EXPECT_NE(message_of({.path = folder / "d.raw", .raw_shape = {3}}).find("not a whole number of samples: got 16 bytes, need a multiple of 12"), std::string::npos);
+  EXPECT_NE(message_of({.path = folder / "d.raw", .raw_shape = {3}})
+                .find("not a whole number of samples: got 16 bytes, need a multiple of 12"),
+            std::string::npos);
   EXPECT_NE(message_of({.path = folder / "d.raw"}).find("raw file needs the shape"), std::string::npos);
   EXPECT_EQ(save_tensors(folder / "e.npy", both).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(save_tensors(folder / "e.txt", single).code(), StatusCode::kUnsupported);
@@ -110,7 +119,8 @@ TEST(SampleFiles, OnnxTestDataFolders) {
   for (int s = 0; s < 2; ++s) {
     const std::string sub = "sample_" + std::to_string(s) + "/";
     for (int i = 0; i < 11; ++i)
-      folder.write(sub + "input_" + std::to_string(i) + ".pb", write_tensor_proto(numbers(i == 3 ? "named" : "", {1, 2}, static_cast<float>(100 * s + i))));
+      folder.write(sub + "input_" + std::to_string(i) + ".pb",
+                   write_tensor_proto(numbers(i == 3 ? "named" : "", {1, 2}, static_cast<float>(100 * s + i))));
     folder.write(sub + "output_0.pb", write_tensor_proto(numbers("y", {1}, 7)));
   }
   std::vector<std::string> model;
@@ -145,20 +155,23 @@ TEST(SampleFiles, ErrorsNameTheFile) {
   folder.write("a.png", encode_png(2, 2, 3, [](int, int, int) { return 1; }));
   folder.write("b.png", "not an image");
   for (const bool prefetch : {false, true})
-    EXPECT_TRUE(message_of({.path = folder.path(), .prefetch = prefetch}).starts_with(folder / "b.png" + ": not a readable PNG or JPEG image"));
+    EXPECT_TRUE(message_of({.path = folder.path(), .prefetch = prefetch})
+                    .starts_with(folder / "b.png" + ": not a readable PNG or JPEG image"));
   folder.write("x.txt", "?");
   EXPECT_NE(message_of({.path = folder / "x.txt"}).find("unknown kind of sample file"), std::string::npos);
   folder.write("mixed/a.png", "x");
   folder.write("mixed/a.npy", "x");
   EXPECT_NE(message_of({.path = folder.path()}).find("images and arrays mixed"), std::string::npos);
   EXPECT_FALSE(load_bytes(folder.path()).ok());
-  EXPECT_NE(load_bytes(folder / "b.png", 3).status().message().find("file too large: got 12 bytes, need at most 3"), std::string_view::npos);
+  EXPECT_NE(load_bytes(folder / "b.png", 3).status().message().find("file too large: got 12 bytes, need at most 3"),
+            std::string_view::npos);
 }
 
 TEST(SampleFiles, BatchesCutAndJoinRows) {
   const TemporaryFolder folder;
   for (int i = 0; i < 3; ++i) {
-    const NamedTensor tensors[] = {numbers("x", {i + 2, 2}, static_cast<float>(i * 100)), numbers("y", {i + 2}, static_cast<float>(i * 1000))};
+    const NamedTensor tensors[] = {numbers("x", {i + 2, 2}, static_cast<float>(i * 100)),
+                                   numbers("y", {i + 2}, static_cast<float>(i * 1000))};
     ASSERT_TRUE(save_tensors(folder / ("s" + std::to_string(i) + ".npz"), tensors).ok());
   }
   std::vector<float> whole;
@@ -172,7 +185,9 @@ TEST(SampleFiles, BatchesCutAndJoinRows) {
     for (size_t i = 0; i < samples.size(); ++i) {
       ASSERT_EQ(samples[i].size(), 2u);
       ASSERT_EQ(samples[i][0].shape[0], samples[i][1].shape[0]);
-      if (i + 1 < samples.size()) { ASSERT_EQ(samples[i][0].shape[0], batch); }
+      if (i + 1 < samples.size()) {
+        ASSERT_EQ(samples[i][0].shape[0], batch);
+      }
       rows += samples[i][0].shape[0];
       for (const float v : floats_of(samples[i][0])) x.push_back(v);
     }
@@ -181,10 +196,13 @@ TEST(SampleFiles, BatchesCutAndJoinRows) {
   }
   const NamedTensor other[] = {numbers("x", {2, 3}, 0), numbers("y", {2}, 0)};
   ASSERT_TRUE(save_tensors(folder / "t.npz", other).ok());
-  EXPECT_EQ(message_of({.path = folder.path(), .batch = 4}), "batching: samples of input 'x' differ: got 2x3, need 2x2; resize them alike, or use batch 1");
+  EXPECT_EQ(message_of({.path = folder.path(), .batch = 4}),
+            "batching: samples of input 'x' differ: got 2x3, need 2x2; resize them alike, or use batch 1");
   const NamedTensor uneven[] = {numbers("x", {2, 2}, 0), numbers("y", {3}, 0)};
   ASSERT_TRUE(save_tensors(folder / "t.npz", uneven).ok());
-  EXPECT_NE(message_of({.path = folder.path(), .batch = 1}).find("input 'y' has no common first dim: got 3, need 2 rows"), std::string::npos);
+  EXPECT_NE(
+      message_of({.path = folder.path(), .batch = 1}).find("input 'y' has no common first dim: got 3, need 2 rows"),
+      std::string::npos);
 }
 
 class CountingSource : public SampleSource {
@@ -245,7 +263,9 @@ TEST(PrefetchSource, CanBeDroppedAtAnyMoment) {
     PrefetchSource source(std::make_unique<CountingSource>(1000000, -1), 2);
     std::vector<NamedTensor> sample;
     for (int n = i % 4; n > 0; --n) ASSERT_TRUE(*source.next(sample));
-    if (i % 8 == 5) { ASSERT_TRUE(source.rewind().ok()); }
+    if (i % 8 == 5) {
+      ASSERT_TRUE(source.rewind().ok());
+    }
   }
 }
 
@@ -257,9 +277,12 @@ TEST(Labels, ByNameOrByOrder) {
   EXPECT_EQ(*labels("2.png a # dog\na/1.png\tcat\nother.png x\nb c.png\t7"), expected);
   EXPECT_EQ(*labels("1 cat\n2   a # dog\nb c 3\nb c\t7"), expected);
   const auto message = [&](std::string_view text) { return std::string(labels(text).status().message()); };
-  EXPECT_EQ(message("x\ny"), "l.txt: as many labels as samples are needed: got 2, need 3; or use lines of 'name label'");
-  EXPECT_EQ(message("1.png x\n2.png y"), "l.txt: sample without a label: got none for 'b c.png', need a line 'name label'");
-  EXPECT_EQ(message("1.png x\n\n1.png y"), "l.txt, line 3: sample labelled twice: got '1.png', need one line per sample");
+  EXPECT_EQ(message("x\ny"),
+            "l.txt: as many labels as samples are needed: got 2, need 3; or use lines of 'name label'");
+  EXPECT_EQ(message("1.png x\n2.png y"),
+            "l.txt: sample without a label: got none for 'b c.png', need a line 'name label'");
+  EXPECT_EQ(message("1.png x\n\n1.png y"),
+            "l.txt, line 3: sample labelled twice: got '1.png', need one line per sample");
   EXPECT_TRUE(parse_labels("", {}, "l.txt")->empty());
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 constexpr int kOnnxTypes[] = {1, 10, 16, 11, 3, 2, 5, 4, 6, 12, 7, 13, 9, 22, 21, 17, 19};  // in the order of DataType
 
-Expected<NamedTensor> parse(const onnx::TensorProto& proto) { return parse_tensor_proto(bytes_of(proto.SerializeAsString()), "x.pb"); }
+Expected<NamedTensor> parse(const onnx::TensorProto& proto) {
+  return parse_tensor_proto(bytes_of(proto.SerializeAsString()), "x.pb");
+}
 
 onnx::TensorProto proto_of(int type, std::initializer_list<int64_t> dims) {
   onnx::TensorProto proto;
@@ -89,11 +91,13 @@ TEST(TensorProto, RefusesWithAReason) {
   EXPECT_EQ(message(proto_of(6, {3})), "x.pb: data does not match shape 3: got 0 values, need 3");
   EXPECT_EQ(message(proto_of(8, {1})), "x.pb: string tensors are not supported");
   EXPECT_EQ(message(proto_of(14, {1})), "x.pb: element type not supported: got ONNX type 14");
-  EXPECT_EQ(message(proto_of(1, {-1})), "x.pb: impossible shape: got a negative or overflowing size, need a shape that fits the file");
+  EXPECT_EQ(message(proto_of(1, {-1})),
+            "x.pb: impossible shape: got a negative or overflowing size, need a shape that fits the file");
   onnx::TensorProto external = proto_of(1, {1});
   external.set_data_location(onnx::TensorProto::EXTERNAL);
   EXPECT_EQ(message(external), "x.pb: tensor keeps its data in another file; store it inside");
-  EXPECT_EQ(parse_tensor_proto(bytes_of("hello"), "x.pb").status().message(), "x.pb: not an ONNX TensorProto: the wire format is damaged");
+  EXPECT_EQ(parse_tensor_proto(bytes_of("hello"), "x.pb").status().message(),
+            "x.pb: not an ONNX TensorProto: the wire format is damaged");
   EXPECT_EQ(parse_tensor_proto({}, "x.pb").status().message(), "x.pb: not an ONNX TensorProto: no data type");
 }
 

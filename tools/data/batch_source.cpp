@@ -7,7 +7,9 @@
 namespace ingot {
 namespace {
 
-int64_t rows_of(const std::vector<NamedTensor>& sample) { return sample.empty() || sample[0].shape.rank == 0 ? 0 : sample[0].shape[0]; }
+int64_t rows_of(const std::vector<NamedTensor>& sample) {
+  return sample.empty() || sample[0].shape.rank == 0 ? 0 : sample[0].shape[0];
+}
 
 size_t row_bytes(const NamedTensor& tensor) { return tensor.data.size() / static_cast<size_t>(tensor.shape[0]); }
 
@@ -34,7 +36,8 @@ Expected<bool> BatchSource::refill() {
   const int64_t rows = rows_of(stored_);
   for (const NamedTensor& tensor : stored_)
     if (tensor.shape.rank == 0 || tensor.shape[0] != rows || rows == 0)
-      return Status(StatusCode::kInvalidArgument, "batching: input '" + tensor.name + "' has no common first dim: got " + to_string(tensor.shape) +
+      return Status(StatusCode::kInvalidArgument, "batching: input '" + tensor.name +
+                                                      "' has no common first dim: got " + to_string(tensor.shape) +
                                                       ", need " + std::to_string(std::max<int64_t>(rows, 1)) + " rows");
   return rows > 0;
 }
@@ -55,7 +58,8 @@ Expected<bool> BatchSource::next(std::vector<NamedTensor>& inputs) {
       }
     }
     if (inputs.size() != stored_.size())
-      return Status(StatusCode::kInvalidArgument, "batching: samples differ in their inputs: got " + std::to_string(stored_.size()) + ", need " +
+      return Status(StatusCode::kInvalidArgument, "batching: samples differ in their inputs: got " +
+                                                      std::to_string(stored_.size()) + ", need " +
                                                       std::to_string(inputs.size()));
     for (size_t i = 0; i < stored_.size(); ++i) {
       const NamedTensor& from = stored_[i];
@@ -63,8 +67,9 @@ Expected<bool> BatchSource::next(std::vector<NamedTensor>& inputs) {
       if (!same_rows(from, to)) {
         Shape need = to.shape;
         need[0] = from.shape[0];
-        return Status(StatusCode::kInvalidArgument, "batching: samples of input '" + from.name + "' differ: got " + to_string(from.shape) + ", need " +
-                                                        to_string(need) + "; resize them alike, or use batch 1");
+        return Status(StatusCode::kInvalidArgument, "batching: samples of input '" + from.name + "' differ: got " +
+                                                        to_string(from.shape) + ", need " + to_string(need) +
+                                                        "; resize them alike, or use batch 1");
       }
       const size_t row = row_bytes(from);
       const std::byte* begin = from.data.data() + static_cast<size_t>(used_) * row;

@@ -16,7 +16,8 @@ struct FileCloser {
 using File = std::unique_ptr<std::FILE, FileCloser>;
 
 Status io_error(const std::string& path, const char* what) {
-  return {errno == ENOENT ? StatusCode::kNotFound : StatusCode::kDeviceError, path + ": " + what + ": " + std::strerror(errno)};
+  return {errno == ENOENT ? StatusCode::kNotFound : StatusCode::kDeviceError,
+          path + ": " + what + ": " + std::strerror(errno)};
 }
 
 template <class Container>
@@ -24,12 +25,13 @@ Expected<Container> load(const std::string& path, uint64_t limit) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return Status(StatusCode::kNotFound, path + ": no such file");
-  if (!std::filesystem::is_regular_file(status)) return Status(StatusCode::kInvalidArgument, path + ": not a regular file");
+  if (!std::filesystem::is_regular_file(status))
+    return Status(StatusCode::kInvalidArgument, path + ": not a regular file");
   const uint64_t size = std::filesystem::file_size(path, error);
   if (error) return Status(StatusCode::kDeviceError, path + ": cannot read: " + error.message());
   if (size > limit)
-    return Status(StatusCode::kInvalidArgument,
-                  path + ": file too large: got " + std::to_string(size) + " bytes, need at most " + std::to_string(limit));
+    return Status(StatusCode::kInvalidArgument, path + ": file too large: got " + std::to_string(size) +
+                                                    " bytes, need at most " + std::to_string(limit));
   File file(std::fopen(path.c_str(), "rb"));
   if (!file) return io_error(path, "cannot open");
   Container bytes;

@@ -1,14 +1,18 @@
-// stb_image lives in this file alone.
+// PNG by stb_image, which lives in this file alone; JPEG files are handed on to libjpeg.
 #include "data/image.h"
+
+#include <zlib.h>
 
 #include <climits>
 #include <memory>
 #include <string>
+#include <string_view>
+
+#include "data/image_jpeg.h"
 
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
-#define STBI_ONLY_PNG
-#define STBI_ONLY_JPEG
+#define STBI_ONLY_PNG  // its JPEG decoder writes beyond its tables on damaged files
 #define STBI_NO_STDIO
 #define STBI_MAX_DIMENSIONS 32768
 #pragma GCC diagnostic push
@@ -19,46 +23,26 @@
 namespace ingot {
 namespace {
 
-// stb_image trusts a JPEG's Huffman tables to have at most 256 entries and writes beyond its own where they have more.
-// Every place that it could read as such a table is checked first: after the leading run of segments, whose lengths both
-// walks follow alike, any FF C4 counts as one (in image data FF is always followed by 00 or a restart mark).
-class JpegTableCheck {
- public:
-  explicit JpegTableCheck(std::span<const std::byte> bytes) : bytes_(bytes) {}
+constexpr std::string_view kPngSignature("\x89PNG\r\n\x1a\n", 8);
 
-  bool ok() const {
-    size_t at = 2;  // behind the start mark
-    while (byte(at) == 0xff) {
-      size_t mark = at + 1;
-      while (byte(mark) == 0xff) ++mark;
-      const unsigned kind = byte(mark);
-      const bool skipped = (kind >= 0xe0 && kind <= 0xef) || kind == 0xfe || kind == 0xdb || kind == 0xdd;  // APPn, text, DQT, DRI
-      if (length(mark + 1) < 2 || (!skipped && kind != 0xc4)) break;
-      if (kind == 0xc4 && !table_ok(mark + 1)) return false;
-      at = mark + 1 + length(mark + 1);
-    }
-    for (; at + 1 < bytes_.size(); ++at)
-      if (byte(at) == 0xff && byte(at + 1) == 0xc4 && !table_ok(at + 2)) return false;
-    return true;
+// stb_image ignores checksums, so a damaged file would come out as a wrong picture. Returns what is wrong, or nothing.
+std::string png_damage(std::string_view file) {
+  const auto number = [&](size_t at) {
+    uint32_t value = 0;
+    for (size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(file[at + i]);
+    return value;
+  };
+  for (size_t at = kPngSignature.size(); at < file.size();) {  // length, kind, data, checksum of kind and data
+    const size_t left = file.size() - at;
+    if (left < 12 || number(at) > left - 12) return "file is cut short";
+    const size_t length = number(at);
+    const auto* kind = reinterpret_cast<const Bytef*>(file.data() + at + 4);
+    if (crc32_z(0, kind, length + 4) != number(at + 8 + length)) return "wrong checksum";
+    if (file.substr(at + 4, 4) == "IEND") return {};
+    at += 12 + length;
   }
-
- private:
-  unsigned byte(size_t at) const { return at < bytes_.size() ? static_cast<unsigned>(bytes_[at]) : 0; }  // as stb_image past the end
-  size_t length(size_t at) const { return byte(at) << 8 | byte(at + 1); }
-  bool table_ok(size_t at) const {
-    int64_t left = static_cast<int64_t>(length(at)) - 2;
-    for (at += 2; left > 0;) {
-      size_t entries = 0;
-      for (size_t i = 1; i <= 16; ++i) entries += byte(at + i);
-      if (entries > 256) return false;
-      at += 17 + entries;
-      left -= static_cast<int64_t>(17 + entries);
-    }
-    return true;
-  }
-
-  std::span<const std::byte> bytes_;
-};
+  return "file is cut short";
+}
 
 }  // namespace
 
@@ -66,7 +50,12 @@ Expected<Image> decode_image(std::span<const std::byte> bytes, std::string_view 
   const auto bad = [&](const std::string& what) {
     return Status(StatusCode::kInvalidArgument, std::string(where) + ": " + what);
   };
-  if (bytes.size() > INT_MAX) return bad("image file too large: got " + std::to_string(bytes.size()) + " bytes, need at most 2 GiB");
+  if (bytes.size() > INT_MAX)
+    return bad("image file too large: got " + std::to_string(bytes.size()) + " bytes, need at most 2 GiB");
+  if (bytes.size() >= 2 && bytes[0] == std::byte{0xff} && bytes[1] == std::byte{0xd8}) return decode_jpeg(bytes, where);
+  const std::string_view file(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (file.starts_with(kPngSignature))
+    if (const std::string damage = png_damage(file); !damage.empty()) return bad("corrupted image: " + damage);
   const auto* data = reinterpret_cast<const stbi_uc*>(bytes.data());
   const int size = static_cast<int>(bytes.size());
   int width = 0, height = 0, channels = 0;
@@ -74,9 +63,9 @@ Expected<Image> decode_image(std::span<const std::byte> bytes, std::string_view 
     const char* text = stbi_failure_reason();
     return std::string(text ? text : "unknown reason");
   };
-  if (size > 0 && data[0] == 0xff && !JpegTableCheck(bytes).ok()) return bad("corrupted image: impossible Huffman table");
   // The size is checked before a pixel is decoded.
-  if (!stbi_info_from_memory(data, size, &width, &height, &channels)) return bad("not a readable PNG or JPEG image: " + reason());
+  if (size == 0 || !stbi_info_from_memory(data, size, &width, &height, &channels))
+    return bad("not a readable PNG or JPEG image: " + (size == 0 ? std::string("file is empty") : reason()));
   if (width <= 0 || height <= 0 || int64_t{width} * height > kMaxImagePixels)
     return bad("image too large: got " + std::to_string(width) + "x" + std::to_string(height) + ", need at most " +
                std::to_string(kMaxImagePixels) + " pixels");

@@ -29,7 +29,8 @@ std::pair<std::string_view, std::string_view> parted(std::string_view line) {
 
 }  // namespace
 
-Expected<std::vector<std::string>> parse_labels(std::string_view text, const std::vector<std::string>& names, std::string_view where) {
+Expected<std::vector<std::string>> parse_labels(std::string_view text, const std::vector<std::string>& names,
+                                                std::string_view where) {
   const auto error = [&](int64_t line, const std::string& what) {
     return Status(StatusCode::kInvalidArgument, std::string(where) + ", line " + std::to_string(line) + ": " + what);
   };
@@ -67,17 +68,21 @@ Expected<std::vector<std::string>> parse_labels(std::string_view text, const std
       const auto [name, label] = parted(line.text);
       const size_t sample = sample_of(name);
       if (sample == kAmbiguous) continue;
-      if (given[sample]) return error(line.number, "sample labelled twice: got '" + std::string(name) + "', need one line per sample");
+      if (given[sample])
+        return error(line.number, "sample labelled twice: got '" + std::string(name) + "', need one line per sample");
       given[sample] = true;
       labels[sample] = label;
     }
     for (size_t i = 0; i < names.size(); ++i)
-      if (!given[i]) return Status(StatusCode::kInvalidArgument, std::string(where) + ": sample without a label: got none for '" + names[i] + "', need a line 'name label'");
+      if (!given[i])
+        return Status(StatusCode::kInvalidArgument, std::string(where) + ": sample without a label: got none for '" +
+                                                        names[i] + "', need a line 'name label'");
     return labels;
   }
   if (lines.size() != names.size())
-    return Status(StatusCode::kInvalidArgument, std::string(where) + ": as many labels as samples are needed: got " + std::to_string(lines.size()) +
-                                                    ", need " + std::to_string(names.size()) + "; or use lines of 'name label'");
+    return Status(StatusCode::kInvalidArgument, std::string(where) + ": as many labels as samples are needed: got " +
+                                                    std::to_string(lines.size()) + ", need " +
+                                                    std::to_string(names.size()) + "; or use lines of 'name label'");
   for (size_t i = 0; i < lines.size(); ++i) labels[i] = lines[i].text;
   return labels;
 }

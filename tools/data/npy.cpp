@@ -18,9 +18,10 @@ struct TypeRow {
   std::string_view code;
   DataType type;
 };
-constexpr TypeRow kTypes[] = {{"f4", DataType::kF32}, {"f2", DataType::kF16}, {"f8", DataType::kF64}, {"i1", DataType::kS8},
-                              {"u1", DataType::kU8},  {"i2", DataType::kS16}, {"u2", DataType::kU16}, {"i4", DataType::kS32},
-                              {"u4", DataType::kU32}, {"i8", DataType::kS64}, {"u8", DataType::kU64}, {"b1", DataType::kBool},
+constexpr TypeRow kTypes[] = {{"f4", DataType::kF32}, {"f2", DataType::kF16}, {"f8", DataType::kF64},
+                              {"i1", DataType::kS8},  {"u1", DataType::kU8},  {"i2", DataType::kS16},
+                              {"u2", DataType::kU16}, {"i4", DataType::kS32}, {"u4", DataType::kU32},
+                              {"i8", DataType::kS64}, {"u8", DataType::kU64}, {"b1", DataType::kBool},
                               {"i1", DataType::kS4},  {"u1", DataType::kU4}};  // the last two for writing only
 
 struct Header {
@@ -44,9 +45,12 @@ class DictReader {
         if (!quoted(descr)) return false;
         header.descr = descr;
       } else if (key == "fortran_order") {
-        if (word("True")) header.fortran = true;
-        else if (word("False")) header.fortran = false;
-        else return false;
+        if (word("True"))
+          header.fortran = true;
+        else if (word("False"))
+          header.fortran = false;
+        else
+          return false;
       } else if (key == "shape") {
         std::vector<int64_t> dims;
         if (!tuple(dims)) return false;
@@ -65,7 +69,8 @@ class DictReader {
 
  private:
   void skip_blanks() {
-    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n' || text_.front() == '\0')) text_.remove_prefix(1);
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n' || text_.front() == '\0'))
+      text_.remove_prefix(1);
   }
   bool take(char c) {
     skip_blanks();
@@ -117,7 +122,9 @@ std::string shown(std::string_view text) {
 }
 
 void swap_bytes(std::span<std::byte> data, size_t element) {
-  for (size_t i = 0; i + element <= data.size(); i += element) std::reverse(data.begin() + static_cast<std::ptrdiff_t>(i), data.begin() + static_cast<std::ptrdiff_t>(i + element));
+  for (size_t i = 0; i + element <= data.size(); i += element)
+    std::reverse(data.begin() + static_cast<std::ptrdiff_t>(i),
+                 data.begin() + static_cast<std::ptrdiff_t>(i + element));
 }
 
 // Column-major source → row-major destination.
@@ -146,32 +153,40 @@ void from_fortran(const std::byte* source, std::byte* destination, const Shape& 
 
 Expected<NamedTensor> parse_npy(std::span<const std::byte> bytes, std::string_view where) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!text.starts_with(kMagic)) return bad(where, "not a .npy file: got " + shown(text.substr(0, 6)) + ", need '\\x93NUMPY'");
-  if (text.size() < 12) return bad(where, "file is cut short: got " + std::to_string(text.size()) + " bytes, need at least 12");
+  if (!text.starts_with(kMagic))
+    return bad(where, "not a .npy file: got " + shown(text.substr(0, 6)) + ", need '\\x93NUMPY'");
+  if (text.size() < 12)
+    return bad(where, "file is cut short: got " + std::to_string(text.size()) + " bytes, need at least 12");
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(text[i])); };
   const size_t version = byte(6);
   if (version < 1 || version > 3)
-    return Status(StatusCode::kUnsupported, std::string(where) + ": unknown .npy version: got " + std::to_string(version) + ", need 1 to 3");
+    return Status(StatusCode::kUnsupported,
+                  std::string(where) + ": unknown .npy version: got " + std::to_string(version) + ", need 1 to 3");
   const size_t start = version == 1 ? 10 : 12;
-  const size_t length = version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
+  const size_t length =
+      version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
   if (length > kMaxHeader || length > text.size() - start)
     return bad(where, "header does not fit the file: got " + std::to_string(length) + " bytes, need at most " +
                           std::to_string(std::min(kMaxHeader, text.size() - start)));
   Header header;
   if (!DictReader(text.substr(start, length)).read(header) || !header.descr || !header.fortran || !header.shape)
-    return bad(where, "malformed .npy header: got " + shown(text.substr(start, length)) + ", need a dict of descr, fortran_order and shape");
+    return bad(where, "malformed .npy header: got " + shown(text.substr(start, length)) +
+                          ", need a dict of descr, fortran_order and shape");
 
   std::string_view code = *header.descr;
   const bool big_endian = code.starts_with('>');
-  if (code.starts_with('<') || code.starts_with('>') || code.starts_with('|') || code.starts_with('=')) code.remove_prefix(1);
+  if (code.starts_with('<') || code.starts_with('>') || code.starts_with('|') || code.starts_with('='))
+    code.remove_prefix(1);
   const auto row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return r.code == code; });
   if (row == std::end(kTypes))
-    return Status(StatusCode::kUnsupported, std::string(where) + ": element type not supported: got " + shown(*header.descr) +
+    return Status(StatusCode::kUnsupported, std::string(where) + ": element type not supported: got " +
+                                                shown(*header.descr) +
                                                 ", need a float of 2, 4 or 8 bytes, an integer or bool");
   if (header.shape->size() > static_cast<size_t>(Shape::kMaxRank))
     return bad(where, "too many dims: got " + std::to_string(header.shape->size()) + ", need at most 8");
   const std::optional<int64_t> elements = checked_elements(*header.shape);
-  if (!elements) return bad(where, "impossible shape: got a negative or overflowing size, need a shape that fits the file");
+  if (!elements)
+    return bad(where, "impossible shape: got a negative or overflowing size, need a shape that fits the file");
 
   NamedTensor tensor;
   tensor.dtype = row->type;
@@ -192,14 +207,16 @@ Expected<NamedTensor> parse_npy(std::span<const std::byte> bytes, std::string_vi
 }
 
 Expected<std::vector<std::byte>> write_npy(const NamedTensor& tensor) {
-  const auto row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return r.type == tensor.dtype; });
+  const auto row =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return r.type == tensor.dtype; });
   if (row == std::end(kTypes))
-    return Status(StatusCode::kUnsupported, "write_npy: NumPy has no such element type: got " + std::string(to_string(tensor.dtype)) +
+    return Status(StatusCode::kUnsupported, "write_npy: NumPy has no such element type: got " +
+                                                std::string(to_string(tensor.dtype)) +
                                                 ", need f16, f32, f64, an integer or bool; write a .pb instead");
   const int64_t elements = tensor.shape.elements();
   if (elements < 0 || static_cast<size_t>(elements) * element_bytes(tensor.dtype) != tensor.data.size())
-    return Status(StatusCode::kInvalidArgument, "write_npy: data does not match shape " + to_string(tensor.shape) + ": got " +
-                                                    std::to_string(tensor.data.size()) + " bytes");
+    return Status(StatusCode::kInvalidArgument, "write_npy: data does not match shape " + to_string(tensor.shape) +
+                                                    ": got " + std::to_string(tensor.data.size()) + " bytes");
   std::string header = "{'descr': '";
   header += element_bytes(tensor.dtype) == 1 ? '|' : '<';
   header += std::string(row->code) + "', 'fortran_order': False, 'shape': (";

@@ -1,4 +1,5 @@
-// The zip part of .npz: central directory, stored and deflated members, zip64 sizes; nothing else of the format is needed.
+// The zip part of .npz: central directory, stored and deflated members, zip64 sizes; nothing else of the format is
+// needed.
 #include <zlib.h>
 
 #include <algorithm>
@@ -36,7 +37,8 @@ class Archive {
     uint64_t at = offset;
     const uint64_t end = offset + size;
     for (uint64_t i = 0; i < count; ++i) {
-      if (end - at < 46 || u32(at) != kCentralHeader) return bad("zip directory is damaged at member " + std::to_string(i));
+      if (end - at < 46 || u32(at) != kCentralHeader)
+        return bad("zip directory is damaged at member " + std::to_string(i));
       const uint64_t name = u16(at + 28), extra = u16(at + 30), comment = u16(at + 32);
       if (end - at - 46 < name + extra + comment) return bad("zip directory is damaged at member " + std::to_string(i));
       Member member;
@@ -47,7 +49,8 @@ class Archive {
       member.compressed = u32(at + 20);
       member.size = u32(at + 24);
       member.local_offset = u32(at + 42);
-      if (!read_zip64(at + 46 + name, extra, member)) return bad("zip64 sizes are damaged at member " + std::to_string(i));
+      if (!read_zip64(at + 46 + name, extra, member))
+        return bad("zip64 sizes are damaged at member " + std::to_string(i));
       members.push_back(std::move(member));
       at += 46 + name + extra + comment;
     }
@@ -57,14 +60,18 @@ class Archive {
   Expected<std::vector<std::byte>> extract(const Member& member) const {
     const std::string label = "member '" + printable(member.name) + "'";
     if (member.method != 0 && member.method != 8)
-      return unsupported(label + " uses compression method " + std::to_string(member.method) + ", need stored or deflated");
+      return unsupported(label + " uses compression method " + std::to_string(member.method) +
+                         ", need stored or deflated");
     const uint64_t at = member.local_offset;
-    if (bytes_.size() < 30 || at > bytes_.size() - 30 || u32(at) != kLocalHeader) return bad(label + " has no local header");
+    if (bytes_.size() < 30 || at > bytes_.size() - 30 || u32(at) != kLocalHeader)
+      return bad(label + " has no local header");
     const uint64_t skip = 30 + u16(at + 26) + u16(at + 28);
-    if (bytes_.size() - at < skip || bytes_.size() - at - skip < member.compressed) return bad(label + " lies outside the file");
+    if (bytes_.size() - at < skip || bytes_.size() - at - skip < member.compressed)
+      return bad(label + " lies outside the file");
     if (member.size > kMaxMemberBytes || member.size / kMaxExpansion > member.compressed + 1 ||
         (member.method == 0 && member.size != member.compressed))
-      return bad(label + " claims an impossible size: got " + std::to_string(member.size) + " bytes from " + std::to_string(member.compressed));
+      return bad(label + " claims an impossible size: got " + std::to_string(member.size) + " bytes from " +
+                 std::to_string(member.compressed));
     const std::span<const std::byte> packed = bytes_.subspan(at + skip, member.compressed);
     std::vector<std::byte> data(member.size);
     if (member.method == 0) {
@@ -87,11 +94,14 @@ class Archive {
   Status bad(std::string_view what) const { return {StatusCode::kInvalidArgument, where_ + ": " + std::string(what)}; }
 
  private:
-  Status unsupported(std::string_view what) const { return {StatusCode::kUnsupported, where_ + ": " + std::string(what)}; }
+  Status unsupported(std::string_view what) const {
+    return {StatusCode::kUnsupported, where_ + ": " + std::string(what)};
+  }
 
   uint64_t little(uint64_t at, int count) const {
     uint64_t value = 0;
-    for (int i = count - 1; i >= 0; --i) value = value << 8 | static_cast<uint64_t>(bytes_[at + static_cast<uint64_t>(i)]);
+    for (int i = count - 1; i >= 0; --i)
+      value = value << 8 | static_cast<uint64_t>(bytes_[at + static_cast<uint64_t>(i)]);
     return value;
   }
   uint64_t u16(uint64_t at) const { return little(at, 2); }
@@ -99,7 +109,8 @@ class Archive {
   uint64_t u64(uint64_t at) const { return little(at, 8); }
 
   Status find_directory(uint64_t& count, uint64_t& size, uint64_t& offset) const {
-    if (bytes_.size() < 22) return bad("not a zip archive: got " + std::to_string(bytes_.size()) + " bytes, need at least 22");
+    if (bytes_.size() < 22)
+      return bad("not a zip archive: got " + std::to_string(bytes_.size()) + " bytes, need at least 22");
     // The end record is last, followed by a comment of at most 65535 bytes.
     const uint64_t last = bytes_.size() - 22, first = last > 65535 ? last - 65535 : 0;
     uint64_t at = last + 1;
@@ -111,7 +122,8 @@ class Archive {
     offset = u32(at + 16);
     if (at >= 20 && u32(at - 20) == kEnd64Locator && (count == 0xffff || size == 0xffffffff || offset == 0xffffffff)) {
       const uint64_t record = u64(at - 20 + 8);
-      if (bytes_.size() < 56 || record > bytes_.size() - 56 || u32(record) != kEnd64) return bad("zip64 end record is damaged");
+      if (bytes_.size() < 56 || record > bytes_.size() - 56 || u32(record) != kEnd64)
+        return bad("zip64 end record is damaged");
       count = u64(record + 32);
       size = u64(record + 40);
       offset = u64(record + 48);
@@ -148,7 +160,8 @@ class Archive {
     int result = Z_OK;
     std::byte spare{};  // zlib wants a place to write even when nothing is to come
     while (result == Z_OK) {
-      const size_t in = std::min<size_t>(packed.size() - read, 1u << 30), room = std::min<size_t>(out.size() - written, 1u << 30);
+      const size_t in = std::min<size_t>(packed.size() - read, 1u << 30),
+                   room = std::min<size_t>(out.size() - written, 1u << 30);
       stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(packed.data() + read));
       stream.avail_in = static_cast<uInt>(in);
       stream.next_out = reinterpret_cast<Bytef*>(room > 0 ? out.data() + written : &spare);
@@ -216,9 +229,11 @@ Expected<std::vector<NamedTensor>> parse_npz(std::span<const std::byte> bytes, s
     if (name.ends_with('/')) continue;
     total += member.size;
     // Members may overlap in a hostile archive, so the sum is bounded by what their own bytes could hold.
-    if (total > kMaxMemberBytes || total / kMaxExpansion > bytes.size()) return archive.bad("members are too large together");
+    if (total > kMaxMemberBytes || total / kMaxExpansion > bytes.size())
+      return archive.bad("members are too large together");
     INGOT_ASSIGN(const std::vector<std::byte> data, archive.extract(member));
-    INGOT_ASSIGN(NamedTensor tensor, parse_npy(data, std::string(where) + ", member '" + Archive::printable(name) + "'"));
+    INGOT_ASSIGN(NamedTensor tensor,
+                 parse_npy(data, std::string(where) + ", member '" + Archive::printable(name) + "'"));
     if (name.ends_with(".npy")) name.remove_suffix(4);
     tensor.name = name;
     tensors.push_back(std::move(tensor));
@@ -233,7 +248,8 @@ Expected<std::vector<std::byte>> write_npz(std::span<const NamedTensor> tensors,
     Member member;
     member.name = tensor.name + ".npy";
     if (member.name.size() > 65535 || npy.size() > 0x7fffffff || file.size() > 0x7fffffff || tensors.size() > 65534)
-      return Status(StatusCode::kUnsupported, "write_npz: archive too large: tensor '" + Archive::printable(tensor.name) +
+      return Status(StatusCode::kUnsupported, "write_npz: archive too large: tensor '" +
+                                                  Archive::printable(tensor.name) +
                                                   "' would need zip64; write one file per tensor");
     member.size = npy.size();
     member.crc = Archive::checksum(npy);

@@ -24,7 +24,10 @@ void PrefetchSource::read_all() {
     // Nothing may leave a thread as an exception: memory can run out while decoding.
     try {
       Expected<bool> result = inner_->next(sample);
-      if (result.ok()) more = *result; else error = result.take_status();
+      if (result.ok())
+        more = *result;
+      else
+        error = result.take_status();
     } catch (const std::bad_alloc&) {
       error = Status(StatusCode::kOutOfMemory, "reading samples: out of memory");
     }

@@ -21,35 +21,45 @@ class RecipeReader {
     const std::span<const std::string_view> values = words.subspan(1);
     const auto fail = [&](const std::string& need) {
       std::string got;
-      for (const std::string_view value : values.first(std::min<size_t>(values.size(), 4))) got += (got.empty() ? "" : " ") + std::string(value.substr(0, 30));
-      return Status(StatusCode::kInvalidArgument, where + ": bad value for " + std::string(key) + ": got '" + got + "', need " + need);
+      for (const std::string_view value : values.first(std::min<size_t>(values.size(), 4)))
+        got += (got.empty() ? "" : " ") + std::string(value.substr(0, 30));
+      return Status(StatusCode::kInvalidArgument,
+                    where + ": bad value for " + std::string(key) + ": got '" + got + "', need " + need);
     };
     if (std::find(seen_.begin(), seen_.end(), key) != seen_.end())
-      return Status(StatusCode::kInvalidArgument, where + ": step given twice: got '" + std::string(key) + "', need it once");
+      return Status(StatusCode::kInvalidArgument,
+                    where + ": step given twice: got '" + std::string(key) + "', need it once");
     seen_.emplace_back(key);
     if (key == "resize") {
-      if (!sizes(values, {&recipe_.resize_width, &recipe_.resize_height})) return fail("a width and a height of 1 to 16384");
+      if (!sizes(values, {&recipe_.resize_width, &recipe_.resize_height}))
+        return fail("a width and a height of 1 to 16384");
     } else if (key == "resize_short") {
       if (!sizes(values, {&recipe_.resize_short})) return fail("a size of 1 to 16384");
     } else if (key == "crop") {
-      if (!sizes(values, {&recipe_.crop_width, &recipe_.crop_height})) return fail("a width and a height of 1 to 16384");
+      if (!sizes(values, {&recipe_.crop_width, &recipe_.crop_height}))
+        return fail("a width and a height of 1 to 16384");
     } else if (key == "antialias") {
       if (values.size() != 1 || (values[0] != "on" && values[0] != "off")) return fail("on or off");
       recipe_.antialias = values[0] == "on";
     } else if (key == "color") {
       if (values.size() != 1) return fail("rgb, bgr or gray");
-      if (values[0] == "rgb") recipe_.color = ColorOrder::kRgb;
-      else if (values[0] == "bgr") recipe_.color = ColorOrder::kBgr;
-      else if (values[0] == "gray") recipe_.color = ColorOrder::kGray;
-      else return fail("rgb, bgr or gray");
+      if (values[0] == "rgb")
+        recipe_.color = ColorOrder::kRgb;
+      else if (values[0] == "bgr")
+        recipe_.color = ColorOrder::kBgr;
+      else if (values[0] == "gray")
+        recipe_.color = ColorOrder::kGray;
+      else
+        return fail("rgb, bgr or gray");
     } else if (key == "mean" || key == "scale") {
       if (!floats(values, key == "mean" ? recipe_.mean : recipe_.scale)) return fail("one number, or one per channel");
     } else if (key == "layout") {
       if (values.size() != 1 || (values[0] != "nchw" && values[0] != "nhwc")) return fail("nchw or nhwc");
       recipe_.channels_last = values[0] == "nhwc";
     } else {
-      return {StatusCode::kInvalidArgument, where + ": unknown step: got '" + std::string(key.substr(0, 40)) +
-                                                "', need resize, resize_short, antialias, crop, color, mean, scale or layout"};
+      return {StatusCode::kInvalidArgument,
+              where + ": unknown step: got '" + std::string(key.substr(0, 40)) +
+                  "', need resize, resize_short, antialias, crop, color, mean, scale or layout"};
     }
     return {};
   }
@@ -59,8 +69,9 @@ class RecipeReader {
       return Status(StatusCode::kInvalidArgument, where + ": got both resize and resize_short, need at most one");
     for (const std::vector<float>* list : {&recipe_.mean, &recipe_.scale})
       if (list->size() > 1 && static_cast<int>(list->size()) != recipe_.channels())
-        return Status(StatusCode::kInvalidArgument, where + ": " + (list == &recipe_.mean ? "mean" : "scale") + " does not match the colour: got " +
-                                                        std::to_string(list->size()) + " values, need 1 or " + std::to_string(recipe_.channels()));
+        return Status(StatusCode::kInvalidArgument,
+                      where + ": " + (list == &recipe_.mean ? "mean" : "scale") + " does not match the colour: got " +
+                          std::to_string(list->size()) + " values, need 1 or " + std::to_string(recipe_.channels()));
     return recipe_;
   }
 
@@ -105,8 +116,15 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 struct Planes {
   int width = 0, height = 0, channels = 0;
   std::vector<float> data;
-  float* row(int c, int y) { return data.data() + (static_cast<size_t>(c) * static_cast<size_t>(height) + static_cast<size_t>(y)) * static_cast<size_t>(width); }
-  Planes(int w, int h, int c) : width(w), height(h), channels(c), data(static_cast<size_t>(w) * static_cast<size_t>(h) * static_cast<size_t>(c)) {}
+  float* row(int c, int y) {
+    return data.data() +
+           (static_cast<size_t>(c) * static_cast<size_t>(height) + static_cast<size_t>(y)) * static_cast<size_t>(width);
+  }
+  Planes(int w, int h, int c)
+      : width(w),
+        height(h),
+        channels(c),
+        data(static_cast<size_t>(w) * static_cast<size_t>(h) * static_cast<size_t>(c)) {}
 };
 
 // Output i = Σ weight[k] · input[first + k].
@@ -122,7 +140,8 @@ std::vector<Taps> resize_taps(int in, int out, bool antialias) {
     Taps& taps = all[static_cast<size_t>(i)];
     const double center = (i + 0.5) * ratio;  // pixel k covers [k, k + 1]
     if (antialias && ratio > 1) {
-      const int begin = std::max(0, static_cast<int>(center - ratio + 0.5)), end = std::min(in, static_cast<int>(center + ratio + 0.5));
+      const int begin = std::max(0, static_cast<int>(center - ratio + 0.5)),
+                end = std::min(in, static_cast<int>(center + ratio + 0.5));
       taps.first = begin;
       double sum = 0;
       for (int k = begin; k < end; ++k) {
@@ -143,7 +162,8 @@ std::vector<Taps> resize_taps(int in, int out, bool antialias) {
 }
 
 Planes resized(Planes& input, int width, int height, bool antialias) {
-  const std::vector<Taps> columns = resize_taps(input.width, width, antialias), rows = resize_taps(input.height, height, antialias);
+  const std::vector<Taps> columns = resize_taps(input.width, width, antialias),
+                          rows = resize_taps(input.height, height, antialias);
   Planes narrow(width, input.height, input.channels), output(width, height, input.channels);
   for (int c = 0; c < input.channels; ++c) {
     for (int y = 0; y < input.height; ++y) {
@@ -152,7 +172,8 @@ Planes resized(Planes& input, int width, int height, bool antialias) {
       for (int x = 0; x < width; ++x) {
         const Taps& taps = columns[static_cast<size_t>(x)];
         float sum = 0;
-        for (size_t k = 0; k < taps.weights.size(); ++k) sum += taps.weights[k] * from[static_cast<size_t>(taps.first) + k];
+        for (size_t k = 0; k < taps.weights.size(); ++k)
+          sum += taps.weights[k] * from[static_cast<size_t>(taps.first) + k];
         to[x] = sum;
       }
     }
@@ -214,26 +235,29 @@ Expected<PreprocessRecipe> PreprocessRecipe::parse_flags(std::string_view flags)
 }
 
 Expected<NamedTensor> preprocess(const Image& image, const PreprocessRecipe& recipe, std::string_view where) {
-  // Colour first: it is per pixel and linear, so it commutes with resizing, and grey resizes one plane instead of three.
+  // Colour first: grey then resizes one plane instead of three.
   Planes planes = to_planes(image, recipe.color);
   int width = recipe.resize_width, height = recipe.resize_height;
   if (recipe.resize_short > 0) {
     const int64_t shorter = std::min(image.width, image.height), target = recipe.resize_short;
     const auto side = [&](int64_t size) { return std::max<int64_t>(size * target / shorter, 1); };
     if (side(image.width) > kMaxSide || side(image.height) > kMaxSide)
-      return Status(StatusCode::kInvalidArgument, std::string(where) + ": image too oblong for resize_short: got " + std::to_string(image.width) +
-                                                      "x" + std::to_string(image.height) + ", need at most 16384 on the longer side");
+      return Status(StatusCode::kInvalidArgument, std::string(where) + ": image too oblong for resize_short: got " +
+                                                      std::to_string(image.width) + "x" + std::to_string(image.height) +
+                                                      ", need at most 16384 on the longer side");
     width = static_cast<int>(side(image.width));
     height = static_cast<int>(side(image.height));
   }
-  if (width > 0 && (width != planes.width || height != planes.height)) planes = resized(planes, width, height, recipe.antialias);
+  if (width > 0 && (width != planes.width || height != planes.height))
+    planes = resized(planes, width, height, recipe.antialias);
 
   int left = 0, top = 0;
   width = planes.width, height = planes.height;
   if (recipe.crop_width > 0) {
     if (recipe.crop_width > width || recipe.crop_height > height)
-      return Status(StatusCode::kInvalidArgument, std::string(where) + ": image smaller than the crop: got " + std::to_string(width) + "x" +
-                                                      std::to_string(height) + ", need at least " + std::to_string(recipe.crop_width) + "x" +
+      return Status(StatusCode::kInvalidArgument, std::string(where) + ": image smaller than the crop: got " +
+                                                      std::to_string(width) + "x" + std::to_string(height) +
+                                                      ", need at least " + std::to_string(recipe.crop_width) + "x" +
                                                       std::to_string(recipe.crop_height) + "; add a resize step");
     left = (width - recipe.crop_width) / 2;
     top = (height - recipe.crop_height) / 2;
@@ -253,7 +277,8 @@ Expected<NamedTensor> preprocess(const Image& image, const PreprocessRecipe& rec
     for (int y = 0; y < height; ++y) {
       const float* from = planes.row(c, top + y) + left;
       for (int x = 0; x < width; ++x) {
-        const int64_t at = recipe.channels_last ? (int64_t{y} * width + x) * channels + c : (int64_t{c} * height + y) * width + x;
+        const int64_t at =
+            recipe.channels_last ? (int64_t{y} * width + x) * channels + c : (int64_t{c} * height + y) * width + x;
         values[static_cast<size_t>(at)] = (from[x] - mean) * scale;
       }
     }

@@ -1,12 +1,12 @@
 // Image → input tensor, by a recipe. One `key value…` a line, `#` opens a comment; the same in one string of flags as
-// "resize=20x20,color=gray,mean=0.5:0.5:0.5" (sizes joined by x, lists by :). Whatever their order, steps apply as follows:
-//   resize W H | resize_short N   to a size, or the shorter side to N keeping the aspect
-//   antialias on|off              default off: plain bilinear with half-pixel centres, as ONNX Resize; on: a triangle filter
-//                                 as wide as the reduction, as Pillow's BILINEAR; both in float, not rounded between steps
-//   crop W H                      from the centre
-//   color rgb|bgr|gray            default rgb; gray is the ITU-R 601 luma, rounded to a whole number if not resized
-//   mean m…   scale s…            x = (pixel − mean) · scale, pixel in 0…255; one value or one per channel; default 0 and 1
-//   layout nchw|nhwc              default nchw
+// "resize=20x20,color=gray,mean=0.5:0.5:0.5" (sizes joined by x, lists by :). Steps apply in this order, however written:
+//   color rgb|bgr|gray           default rgb; gray is the ITU-R 601 luma, rounded to a whole number
+//   resize W H, resize_short N   to a size, or the shorter side to N keeping the aspect
+//   antialias on|off             off (default): bilinear with half-pixel centres, as ONNX Resize; on: a triangle filter
+//                                as wide as the reduction, as Pillow's BILINEAR; both in float, nothing is rounded
+//   crop W H                     from the centre
+//   mean m…, scale s…            x = (pixel − mean) · scale, pixel in 0…255; one value or one per channel
+//   layout nchw|nhwc             default nchw
 #pragma once
 
 #include <string_view>

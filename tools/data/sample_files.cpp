@@ -24,7 +24,8 @@ enum class Kind { kUnknown, kImage, kNpy, kNpz, kProto, kRaw, kFolder };
 
 Kind kind_of(const fs::path& path) {
   std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") return Kind::kImage;
   if (ending == ".npy") return Kind::kNpy;
   if (ending == ".npz") return Kind::kNpz;
@@ -55,18 +56,21 @@ Expected<std::vector<fs::path>> list_folder(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename().string().starts_with('.')) continue;
-    if (entries.size() == kMaxFiles) return Status(StatusCode::kInvalidArgument, folder.string() + ": more than 10 million files");
+    if (entries.size() == kMaxFiles)
+      return Status(StatusCode::kInvalidArgument, folder.string() + ": more than 10 million files");
     entries.push_back(it->path());
   }
   if (error) return Status(StatusCode::kDeviceError, folder.string() + ": cannot list: " + error.message());
-  std::sort(entries.begin(), entries.end(), [](const fs::path& a, const fs::path& b) { return a.filename().string() < b.filename().string(); });
+  std::sort(entries.begin(), entries.end(),
+            [](const fs::path& a, const fs::path& b) { return a.filename().string() < b.filename().string(); });
   return entries;
 }
 
 bool is_array(Kind kind) { return kind == Kind::kNpy || kind == Kind::kProto; }
 
 bool is_one_sample(const std::vector<fs::path>& entries) {
-  return std::any_of(entries.begin(), entries.end(), [](const fs::path& p) { return is_array(kind_of(p)) && number_after(p, "input_") == 0; });
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const fs::path& p) { return is_array(kind_of(p)) && number_after(p, "input_") == 0; });
 }
 
 Expected<NamedTensor> load_array(const std::string& path) {
@@ -75,7 +79,8 @@ Expected<NamedTensor> load_array(const std::string& path) {
 }
 
 // One sample, one file per input: input_<i>, or files named after the inputs.
-Expected<std::vector<NamedTensor>> load_sample_folder(const std::string& folder, const std::vector<std::string>& input_names) {
+Expected<std::vector<NamedTensor>> load_sample_folder(const std::string& folder,
+                                                      const std::vector<std::string>& input_names) {
   INGOT_ASSIGN(const std::vector<fs::path> entries, list_folder(folder));
   if (is_one_sample(entries)) return load_numbered_tensors(folder, "input_", input_names);
   std::vector<NamedTensor> tensors;
@@ -85,7 +90,9 @@ Expected<std::vector<NamedTensor>> load_sample_folder(const std::string& folder,
     if (tensor.name.empty()) tensor.name = entry.stem().string();
     tensors.push_back(std::move(tensor));
   }
-  if (tensors.empty()) return Status(StatusCode::kInvalidArgument, folder + ": no input in the sample folder: need input_0.pb or <input>.npy");
+  if (tensors.empty())
+    return Status(StatusCode::kInvalidArgument,
+                  folder + ": no input in the sample folder: need input_0.pb or <input>.npy");
   return tensors;
 }
 
@@ -123,7 +130,8 @@ class FileSource : public SampleSource {
         inputs.push_back(std::move(tensor));
         return {};
       }
-      case Kind::kRaw: return load_raw(item, inputs);
+      case Kind::kRaw:
+        return load_raw(item, inputs);
       case Kind::kFolder: {
         INGOT_ASSIGN(inputs, load_sample_folder(item.path, options_.input_names));
         return {};
@@ -143,10 +151,14 @@ class FileSource : public SampleSource {
     }
     NamedTensor tensor;
     tensor.shape = options_.raw_shape;
-    const size_t bytes = static_cast<size_t>(tensor.shape.elements()) * sizeof(float), begin = static_cast<size_t>(item.part) * bytes;
+    const size_t bytes = static_cast<size_t>(tensor.shape.elements()) * sizeof(float),
+                 begin = static_cast<size_t>(item.part) * bytes;
     if (begin + bytes > raw_bytes_.size())
-      return {StatusCode::kInvalidArgument, item.path + ": file shrank while in use: got " + std::to_string(raw_bytes_.size()) + " bytes, need " + std::to_string(begin + bytes)};
-    tensor.data.assign(raw_bytes_.begin() + static_cast<std::ptrdiff_t>(begin), raw_bytes_.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
+      return {StatusCode::kInvalidArgument, item.path + ": file shrank while in use: got " +
+                                                std::to_string(raw_bytes_.size()) + " bytes, need " +
+                                                std::to_string(begin + bytes)};
+    tensor.data.assign(raw_bytes_.begin() + static_cast<std::ptrdiff_t>(begin),
+                       raw_bytes_.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
     inputs.push_back(std::move(tensor));
     return {};
   }
@@ -170,7 +182,9 @@ class Lister {
     if (!fs::exists(status)) return Status(StatusCode::kNotFound, options_.path + ": no such file or folder");
     if (!fs::is_directory(status)) {
       if (kind_of(path) == Kind::kUnknown)
-        return Status(StatusCode::kUnsupported, options_.path + ": unknown kind of sample file: need .png, .jpg, .npy, .npz, .pb, .raw or a folder");
+        return Status(
+            StatusCode::kUnsupported,
+            options_.path + ": unknown kind of sample file: need .png, .jpg, .npy, .npz, .pb, .raw or a folder");
       INGOT_TRY(add_file(path, path.filename().string()));
     } else {
       INGOT_ASSIGN(const std::vector<fs::path> entries, list_folder(path));
@@ -180,7 +194,9 @@ class Lister {
         for (const fs::path& entry : entries) INGOT_TRY(add_entry(entry));
       }
     }
-    if (items_.empty()) return Status(StatusCode::kInvalidArgument, options_.path + ": no samples found: need images, .npy, .npz, .pb, .raw or folders of them");
+    if (items_.empty())
+      return Status(StatusCode::kInvalidArgument,
+                    options_.path + ": no samples found: need images, .npy, .npz, .pb, .raw or folders of them");
     return std::move(items_);
   }
 
@@ -198,7 +214,8 @@ class Lister {
       }
       arrays = arrays || is_array(kind_of(path));
     }
-    if (images && arrays) return {StatusCode::kInvalidArgument, entry.string() + ": images and arrays mixed in one sample folder"};
+    if (images && arrays)
+      return {StatusCode::kInvalidArgument, entry.string() + ": images and arrays mixed in one sample folder"};
     if (arrays) items_.push_back({entry.string(), name, Kind::kFolder, 0});
     return {};
   }
@@ -212,16 +229,20 @@ class Lister {
     const Shape& shape = options_.raw_shape;
     const std::optional<int64_t> elements = checked_elements(shape.span());
     if (shape.rank == 0 || !elements || *elements == 0)
-      return {StatusCode::kInvalidArgument, path.string() + ": raw file needs the shape of a sample: got " + to_string(shape) + ", need e.g. 1x3x224x224"};
+      return {StatusCode::kInvalidArgument, path.string() + ": raw file needs the shape of a sample: got " +
+                                                to_string(shape) + ", need e.g. 1x3x224x224"};
     std::error_code error;
     const uint64_t size = fs::file_size(path, error), sample = static_cast<uint64_t>(*elements) * sizeof(float);
     if (error) return {StatusCode::kDeviceError, path.string() + ": cannot read: " + error.message()};
     if (size == 0 || size % sample != 0)
-      return {StatusCode::kInvalidArgument, path.string() + ": file is not a whole number of samples: got " + std::to_string(size) + " bytes, need a multiple of " + std::to_string(sample)};
+      return {StatusCode::kInvalidArgument, path.string() + ": file is not a whole number of samples: got " +
+                                                std::to_string(size) + " bytes, need a multiple of " +
+                                                std::to_string(sample)};
     const uint64_t parts = size / sample;
     if (parts > kMaxFiles) return {StatusCode::kInvalidArgument, path.string() + ": more than 10 million samples"};
     for (uint64_t part = 0; part < parts; ++part)
-      items_.push_back({path.string(), parts == 1 ? name : name + '#' + std::to_string(part), kind, static_cast<int64_t>(part)});
+      items_.push_back(
+          {path.string(), parts == 1 ? name : name + '#' + std::to_string(part), kind, static_cast<int64_t>(part)});
     return {};
   }
 
@@ -232,11 +253,13 @@ class Lister {
 }  // namespace
 
 Expected<SampleFiles> open_samples(const SampleOptions& options) {
-  if (options.batch < 0) return Status(StatusCode::kInvalidArgument, "batch: got " + std::to_string(options.batch) + ", need 0 or more");
+  if (options.batch < 0)
+    return Status(StatusCode::kInvalidArgument, "batch: got " + std::to_string(options.batch) + ", need 0 or more");
   INGOT_ASSIGN(std::vector<Item> items, Lister(options).list());
   SampleFiles files;
   for (const Item& item : items) files.names.push_back(item.name);
-  const bool one_row_each = std::all_of(items.begin(), items.end(), [](const Item& item) { return item.kind == Kind::kImage; });
+  const bool one_row_each =
+      std::all_of(items.begin(), items.end(), [](const Item& item) { return item.kind == Kind::kImage; });
   const int64_t count = static_cast<int64_t>(items.size());
   files.source = std::make_unique<FileSource>(std::move(items), options);
   if (options.batch > 0) {
@@ -252,12 +275,15 @@ Expected<std::vector<NamedTensor>> load_numbered_tensors(const std::string& fold
   INGOT_ASSIGN(const std::vector<fs::path> entries, list_folder(folder));
   std::vector<std::pair<int64_t, fs::path>> numbered;
   for (const fs::path& entry : entries)
-    if (const auto number = number_after(entry, prefix); number && is_array(kind_of(entry))) numbered.emplace_back(*number, entry);
+    if (const auto number = number_after(entry, prefix); number && is_array(kind_of(entry)))
+      numbered.emplace_back(*number, entry);
   std::sort(numbered.begin(), numbered.end());
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < numbered.size(); ++i) {
     if (numbered[i].first != static_cast<int64_t>(i))
-      return Status(StatusCode::kInvalidArgument, folder + ": numbers must follow each other: got " + numbered[i].second.filename().string() + ", need " + prefix + std::to_string(i));
+      return Status(StatusCode::kInvalidArgument, folder + ": numbers must follow each other: got " +
+                                                      numbered[i].second.filename().string() + ", need " + prefix +
+                                                      std::to_string(i));
     INGOT_ASSIGN(NamedTensor tensor, load_array(numbered[i].second.string()));
     if (!tensor_names.empty()) {
       // Some exporters store names of their own; the position is what the format promises.
@@ -277,7 +303,8 @@ Expected<std::vector<NamedTensor>> load_tensors(const std::string& path) {
     INGOT_ASSIGN(const std::vector<std::byte> bytes, load_bytes(path));
     return parse_npz(bytes, path);
   }
-  if (!is_array(kind)) return Status(StatusCode::kUnsupported, path + ": unknown kind of array file: need .npy, .npz or .pb");
+  if (!is_array(kind))
+    return Status(StatusCode::kUnsupported, path + ": unknown kind of array file: need .npy, .npz or .pb");
   INGOT_ASSIGN(NamedTensor tensor, load_array(path));
   std::vector<NamedTensor> tensors;
   tensors.push_back(std::move(tensor));
@@ -293,7 +320,8 @@ Status save_tensors(const std::string& path, std::span<const NamedTensor> tensor
   if (kind != Kind::kNpy && kind != Kind::kProto && kind != Kind::kRaw)
     return {StatusCode::kUnsupported, path + ": unknown kind of array file: need .npy, .npz, .pb or .raw"};
   if (tensors.size() != 1)
-    return {StatusCode::kInvalidArgument, path + ": file holds one tensor: got " + std::to_string(tensors.size()) + ", need 1; write .npz instead"};
+    return {StatusCode::kInvalidArgument,
+            path + ": file holds one tensor: got " + std::to_string(tensors.size()) + ", need 1; write .npz instead"};
   if (kind == Kind::kRaw) return save_bytes(path, tensors[0].data);
   if (kind == Kind::kProto) return save_bytes(path, write_tensor_proto(tensors[0]));
   INGOT_ASSIGN(const std::vector<std::byte> bytes, write_npy(tensors[0]));

@@ -10,8 +10,19 @@ namespace {
 
 // Field numbers of onnx.TensorProto.
 enum Field : uint64_t {
-  kDims = 1, kDataType = 2, kSegment = 3, kFloatData = 4, kInt32Data = 5, kStringData = 6, kInt64Data = 7, kName = 8,
-  kRawData = 9, kDoubleData = 10, kUint64Data = 11, kExternalData = 13, kDataLocation = 14
+  kDims = 1,
+  kDataType = 2,
+  kSegment = 3,
+  kFloatData = 4,
+  kInt32Data = 5,
+  kStringData = 6,
+  kInt64Data = 7,
+  kName = 8,
+  kRawData = 9,
+  kDoubleData = 10,
+  kUint64Data = 11,
+  kExternalData = 13,
+  kDataLocation = 14
 };
 enum Wire : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
@@ -21,12 +32,12 @@ struct TypeRow {
   Field typed_field;
 };
 constexpr TypeRow kTypes[] = {
-    {1, DataType::kF32, kFloatData},    {2, DataType::kU8, kInt32Data},       {3, DataType::kS8, kInt32Data},
-    {4, DataType::kU16, kInt32Data},    {5, DataType::kS16, kInt32Data},      {6, DataType::kS32, kInt32Data},
-    {7, DataType::kS64, kInt64Data},    {9, DataType::kBool, kInt32Data},     {10, DataType::kF16, kInt32Data},
-    {11, DataType::kF64, kDoubleData},  {12, DataType::kU32, kUint64Data},    {13, DataType::kU64, kUint64Data},
-    {16, DataType::kBF16, kInt32Data},  {17, DataType::kF8E4M3, kInt32Data},  {19, DataType::kF8E5M2, kInt32Data},
-    {21, DataType::kU4, kInt32Data},    {22, DataType::kS4, kInt32Data}};
+    {1, DataType::kF32, kFloatData},   {2, DataType::kU8, kInt32Data},      {3, DataType::kS8, kInt32Data},
+    {4, DataType::kU16, kInt32Data},   {5, DataType::kS16, kInt32Data},     {6, DataType::kS32, kInt32Data},
+    {7, DataType::kS64, kInt64Data},   {9, DataType::kBool, kInt32Data},    {10, DataType::kF16, kInt32Data},
+    {11, DataType::kF64, kDoubleData}, {12, DataType::kU32, kUint64Data},   {13, DataType::kU64, kUint64Data},
+    {16, DataType::kBF16, kInt32Data}, {17, DataType::kF8E4M3, kInt32Data}, {19, DataType::kF8E5M2, kInt32Data},
+    {21, DataType::kU4, kInt32Data},   {22, DataType::kS4, kInt32Data}};
 
 bool is_packed_4bit(DataType type) { return type == DataType::kS4 || type == DataType::kU4; }
 
@@ -117,12 +128,21 @@ bool read_field(WireReader& reader, Message& message) {
       for (const uint64_t dim : dims) message.dims.push_back(static_cast<int64_t>(dim));
       return true;
     }
-    case kDataType: message.data_type = number; return wire == kVarint;
-    case kSegment: message.segment = true; return true;
-    case kFloatData: return fixed(message.floats, kFixed32, 4);
-    case kInt32Data: return integers(message.int32s);
-    case kStringData: message.strings = true; return true;
-    case kInt64Data: return integers(message.int64s);
+    case kDataType:
+      message.data_type = number;
+      return wire == kVarint;
+    case kSegment:
+      message.segment = true;
+      return true;
+    case kFloatData:
+      return fixed(message.floats, kFixed32, 4);
+    case kInt32Data:
+      return integers(message.int32s);
+    case kStringData:
+      message.strings = true;
+      return true;
+    case kInt64Data:
+      return integers(message.int64s);
     case kName:
       message.name.assign(reinterpret_cast<const char*>(block.data()), block.size());
       return wire == kBytes;
@@ -130,23 +150,35 @@ bool read_field(WireReader& reader, Message& message) {
       message.raw = block;
       message.has_raw = true;
       return wire == kBytes;
-    case kDoubleData: return fixed(message.doubles, kFixed64, 8);
-    case kUint64Data: return integers(message.uint64s);
-    case kExternalData: message.external = true; return true;
-    case kDataLocation: message.external = message.external || number != 0; return true;
-    default: return true;
+    case kDoubleData:
+      return fixed(message.doubles, kFixed64, 8);
+    case kUint64Data:
+      return integers(message.uint64s);
+    case kExternalData:
+      message.external = true;
+      return true;
+    case kDataLocation:
+      message.external = message.external || number != 0;
+      return true;
+    default:
+      return true;
   }
 }
 
-Status bad(std::string_view where, const std::string& what) { return {StatusCode::kInvalidArgument, std::string(where) + ": " + what}; }
-Status unsupported(std::string_view where, const std::string& what) { return {StatusCode::kUnsupported, std::string(where) + ": " + what}; }
+Status bad(std::string_view where, const std::string& what) {
+  return {StatusCode::kInvalidArgument, std::string(where) + ": " + what};
+}
+Status unsupported(std::string_view where, const std::string& what) {
+  return {StatusCode::kUnsupported, std::string(where) + ": " + what};
+}
 
 std::byte sign_extended(DataType type, unsigned nibble) {
   return static_cast<std::byte>(type == DataType::kS4 && nibble >= 8 ? nibble | 0xf0u : nibble);
 }
 
 Status mismatch(std::string_view where, const Shape& shape, size_t got, int64_t need, const char* unit) {
-  return bad(where, "data does not match shape " + to_string(shape) + ": got " + std::to_string(got) + ' ' + unit + ", need " + std::to_string(need));
+  return bad(where, "data does not match shape " + to_string(shape) + ": got " + std::to_string(got) + ' ' + unit +
+                        ", need " + std::to_string(need));
 }
 
 }  // namespace
@@ -169,7 +201,8 @@ Expected<NamedTensor> parse_tensor_proto(std::span<const std::byte> bytes, std::
   if (message.dims.size() > static_cast<size_t>(Shape::kMaxRank))
     return bad(where, "too many dims: got " + std::to_string(message.dims.size()) + ", need at most 8");
   const std::optional<int64_t> elements = checked_elements(message.dims);
-  if (!elements) return bad(where, "impossible shape: got a negative or overflowing size, need a shape that fits the file");
+  if (!elements)
+    return bad(where, "impossible shape: got a negative or overflowing size, need a shape that fits the file");
 
   NamedTensor tensor;
   tensor.name = std::move(message.name);
@@ -179,13 +212,15 @@ Expected<NamedTensor> parse_tensor_proto(std::span<const std::byte> bytes, std::
   if (message.has_raw) {
     if (is_packed_4bit(row->type)) {
       const size_t packed = count / 2 + count % 2;
-      if (message.raw.size() != packed) return mismatch(where, tensor.shape, message.raw.size(), static_cast<int64_t>(packed), "bytes");
+      if (message.raw.size() != packed)
+        return mismatch(where, tensor.shape, message.raw.size(), static_cast<int64_t>(packed), "bytes");
       tensor.data.resize(size);
       for (size_t i = 0; i < count; ++i)
         tensor.data[i] = sign_extended(row->type, static_cast<unsigned>(message.raw[i / 2]) >> (i % 2 * 4) & 15);
       return tensor;
     }
-    if (message.raw.size() != size) return mismatch(where, tensor.shape, message.raw.size(), static_cast<int64_t>(size), "bytes");
+    if (message.raw.size() != size)
+      return mismatch(where, tensor.shape, message.raw.size(), static_cast<int64_t>(size), "bytes");
     tensor.data.assign(message.raw.begin(), message.raw.end());
     return tensor;
   }
@@ -195,9 +230,12 @@ Expected<NamedTensor> parse_tensor_proto(std::span<const std::byte> bytes, std::
     tensor.data = std::move(values);
     return tensor;
   }
-  const std::vector<uint64_t>& values = row->typed_field == kInt32Data ? message.int32s : row->typed_field == kInt64Data ? message.int64s : message.uint64s;
+  const std::vector<uint64_t>& values = row->typed_field == kInt32Data   ? message.int32s
+                                        : row->typed_field == kInt64Data ? message.int64s
+                                                                         : message.uint64s;
   const size_t stored = is_packed_4bit(row->type) ? count / 2 + count % 2 : count;
-  if (values.size() != stored) return mismatch(where, tensor.shape, values.size(), static_cast<int64_t>(stored), "values");
+  if (values.size() != stored)
+    return mismatch(where, tensor.shape, values.size(), static_cast<int64_t>(stored), "values");
   tensor.data.resize(size);
   const size_t element = element_bytes(row->type);
   for (size_t i = 0; i < count; ++i) {
@@ -205,7 +243,8 @@ Expected<NamedTensor> parse_tensor_proto(std::span<const std::byte> bytes, std::
       tensor.data[i] = sign_extended(row->type, static_cast<unsigned>(values[i / 2] >> (i % 2 * 4) & 15));
     } else {
       const uint64_t value = row->type == DataType::kBool ? values[i] != 0 : values[i];
-      for (size_t b = 0; b < element; ++b) tensor.data[i * element + b] = static_cast<std::byte>(value >> (8 * b) & 255);
+      for (size_t b = 0; b < element; ++b)
+        tensor.data[i * element + b] = static_cast<std::byte>(value >> (8 * b) & 255);
     }
   }
   return tensor;
@@ -234,8 +273,7 @@ std::vector<std::byte> write_tensor_proto(const NamedTensor& tensor) {
   if (!tensor.name.empty()) block(kName, std::as_bytes(std::span(tensor.name)));
   if (is_packed_4bit(tensor.dtype)) {
     std::vector<std::byte> packed(tensor.data.size() / 2 + tensor.data.size() % 2);
-    for (size_t i = 0; i < tensor.data.size(); ++i)
-      packed[i / 2] |= (tensor.data[i] & std::byte{15}) << (i % 2 * 4);
+    for (size_t i = 0; i < tensor.data.size(); ++i) packed[i / 2] |= (tensor.data[i] & std::byte{15}) << (i % 2 * 4);
     block(kRawData, packed);
   } else {
     block(kRawData, tensor.data);

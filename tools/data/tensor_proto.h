@@ -1,5 +1,5 @@
-// ONNX TensorProto files (.pb), as in ONNX's own test data. Read and written straight from the wire format, so that tools
-// which feed a model need no protobuf library.
+// ONNX TensorProto files (.pb), as in ONNX's own test data. Read and written straight from the wire format, so that
+// tools which feed a model need no protobuf library.
 #pragma once
 
 #include <cstddef>

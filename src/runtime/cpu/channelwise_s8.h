@@ -8,13 +8,17 @@ namespace ingot::cpu {
 
 inline constexpr int kMaxTilePixels = 8;
 
-// Depthwise convolution of up to kMaxTilePixels pixels and a group of `width` channels. Taps come in fours: 4 inputs of a
-// channel are brought side by side and multiplied by 4 weights. Interleaving bytes within 128-bit lanes leaves the sums of
-// channels 16·lane + 4·j … + 3 in lane `lane` of register j; weights, bias and multipliers are stored in that order.
-struct DepthwiseTile {
-  const uint8_t* const* pointers;  // [tap][pixel], taps filled up to a multiple of 4
-  int64_t tap_groups, pixels;
-  const int8_t* weights;           // [tap group][register][width], or twice that as words for `exact` on AVX2
+// Depthwise convolution of a run of pixels in one output row, for a group of `width` channels. Four input rows are brought
+// side by side, byte by byte, once for each column the run touches; an output then sums products of 4 over its columns.
+// Interleaving within 128-bit lanes leaves the sums of channels 16·lane + 4·j … + 3 in lane `lane` of register j; weights,
+// bias and multipliers are stored in that order.
+struct DepthwiseRun {
+  const uint8_t* const* pointers;  // [column][row], rows filled up to a multiple of 4
+  int64_t columns, row_groups;     // row groups: of 4
+  int64_t taps, tap_step, pixel_step;  // columns of a pixel, from one to the next, from pixel to pixel
+  int64_t pixels;
+  uint8_t* scratch;                // columns · row_groups · 4 · width bytes
+  const int8_t* weights;           // [tap][row group][register][width], or twice that as words for `exact` on AVX2
   const int32_t* bias;             // [register][width / 4]
   const float* multiplier;         // as bias
   int64_t channel, channels;       // first one, and how many exist (≤ width)
@@ -24,8 +28,8 @@ struct DepthwiseTile {
 struct DepthwiseKernel {
   int64_t width = 0;               // channels of a group; 0 ends the list
   bool words_if_exact = false;     // `exact` wants weights as 16-bit words: even bytes, then odd ones, in each register
-  void (*fast[2])(const DepthwiseTile&) = {};   // [signed x]; exact while no pair of products leaves 16 bits
-  void (*exact[2])(const DepthwiseTile&) = {};
+  void (*fast[2])(const DepthwiseRun&) = {};   // [signed x]; exact while no pair of products leaves 16 bits
+  void (*exact[2])(const DepthwiseRun&) = {};
 };
 
 // For each pixel the largest byte, or the scaled sum, over its taps.

@@ -9,13 +9,13 @@ namespace {
 
 struct WideDot {
   static constexpr int kWeightBytes = 64;
-  [[gnu::always_inline]] static inline __m512i sum(__m512i acc, __m512i x, const int8_t* w) { return _mm512_dpbusd_epi32(acc, x, _mm512_loadu_si512(w)); }
+  [[gnu::always_inline]] static inline __m512i load(const int8_t* w) { return _mm512_loadu_si512(w); }
+  [[gnu::always_inline]] static inline __m512i sum(__m512i acc, __m512i x, __m512i w) { return _mm512_dpbusd_epi32(acc, x, w); }
 };
 struct HalfDot {
   static constexpr int kWeightBytes = 32;
-  [[gnu::always_inline]] static inline __m256i sum(__m256i acc, __m256i x, const int8_t* w) {
-    return _mm256_dpbusd_epi32(acc, x, _mm256_loadu_si256((const __m256i*)w));
-  }
+  [[gnu::always_inline]] static inline __m256i load(const int8_t* w) { return _mm256_loadu_si256((const __m256i*)w); }
+  [[gnu::always_inline]] static inline __m256i sum(__m256i acc, __m256i x, __m256i w) { return _mm256_dpbusd_epi32(acc, x, w); }
 };
 
 constexpr ChannelwiseKernels make() {

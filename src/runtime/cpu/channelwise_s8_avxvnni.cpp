@@ -8,9 +8,8 @@ namespace {
 
 struct VnniDot {
   static constexpr int kWeightBytes = 32;
-  [[gnu::always_inline]] static inline __m256i sum(__m256i acc, __m256i x, const int8_t* w) {
-    return _mm256_dpbusd_avx_epi32(acc, x, _mm256_loadu_si256((const __m256i*)w));
-  }
+  [[gnu::always_inline]] static inline __m256i load(const int8_t* w) { return _mm256_loadu_si256((const __m256i*)w); }
+  [[gnu::always_inline]] static inline __m256i sum(__m256i acc, __m256i x, __m256i w) { return _mm256_dpbusd_avx_epi32(acc, x, w); }
 };
 
 constexpr ChannelwiseKernels make() {

@@ -13,53 +13,97 @@ template <class Bytes>
   return n >= Bytes::kWidth ? Bytes::load(p) : Bytes::load_some(p, n);
 }
 
-// Dot: sum(acc, bytes, weights) adds 4 products per 32-bit lane; kWeightBytes is the size of one register's weights.
-template <class Lanes, class Bytes, class Dot, bool kSigned>
-void depthwise(const DepthwiseTile& t) {
-  using V = typename Bytes::V;
-  constexpr int kWidth = Bytes::kWidth, kInts = kWidth / 4;
-  const RowEpilogue e = *t.epilogue;
-  const int64_t n = t.channels, pixels = t.pixels;
-  const bool plain = !e.curved && e.residual_stored == Stored::kNone && e.stored != Stored::kF32;
-  const auto low = Bytes::set(e.low), high = Bytes::set(e.high);
-  const auto zero = Bytes::set_i(e.zero);
-  alignas(64) int32_t sums[kMaxTilePixels * kWidth];
-  for (int64_t p = 0; p < pixels; ++p) {
-    V acc[4];
+template <class Bytes, bool kSigned>
+void interleave_columns(const DepthwiseRun& t) {
+  const bool whole = t.channels >= Bytes::kWidth;
+  const uint8_t* const* pointers = t.pointers;
+  uint8_t* out = t.scratch;
+  for (int64_t i = t.columns * t.row_groups; i > 0; --i, pointers += 4, out += 4 * Bytes::kWidth) {
+    typename Bytes::V x[4];
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) acc[j] = Bytes::load(reinterpret_cast<const uint8_t*>(t.bias + j * kInts));
-    const int8_t* w = t.weights;
-    const uint8_t* const* pointers = t.pointers + p;
-    for (int64_t g = 0; g < t.tap_groups; ++g, pointers += 4 * pixels) {
-      V x[4];
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-        x[i] = load_bytes<Bytes>(pointers[i * pixels] + t.channel, n);
-        if (kSigned) x[i] = Bytes::flip_sign(x[i]);
-      }
-      const V low01 = Bytes::low8(x[0], x[1]), high01 = Bytes::high8(x[0], x[1]);
-      const V low23 = Bytes::low8(x[2], x[3]), high23 = Bytes::high8(x[2], x[3]);
-      const V q[4] = {Bytes::low16(low01, low23), Bytes::high16(low01, low23), Bytes::low16(high01, high23), Bytes::high16(high01, high23)};
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j, w += Dot::kWeightBytes) acc[j] = Dot::sum(acc[j], q[j], w);
+    for (int r = 0; r < 4; ++r) {
+      const uint8_t* p = pointers[r] + t.channel;
+      x[r] = whole ? Bytes::load(p) : Bytes::load_some(p, t.channels);
+      if (kSigned) x[r] = Bytes::flip_sign(x[r]);
     }
-    if (plain) {
-      V y[4];
+    const auto low01 = Bytes::low8(x[0], x[1]), high01 = Bytes::high8(x[0], x[1]);
+    const auto low23 = Bytes::low8(x[2], x[3]), high23 = Bytes::high8(x[2], x[3]);
+    Bytes::store(out, Bytes::low16(low01, low23));
+    Bytes::store(out + Bytes::kWidth, Bytes::high16(low01, low23));
+    Bytes::store(out + 2 * Bytes::kWidth, Bytes::low16(high01, high23));
+    Bytes::store(out + 3 * Bytes::kWidth, Bytes::high16(high01, high23));
+  }
+}
+
+// Sums of kPixels neighbouring pixels. Dot: load(w) reads a register's weights, kWeightBytes long; sum(acc, bytes, weights)
+// adds 4 products to each 32-bit lane.
+template <class Bytes, class Dot, int kPixels>
+[[gnu::always_inline]] inline void depthwise_sums(const DepthwiseRun& t, int64_t pixel, typename Bytes::V (&acc)[kPixels][4]) {
+  const int64_t group_bytes = 4 * Bytes::kWidth, column_bytes = t.row_groups * group_bytes;
+  const uint8_t* first = t.scratch + pixel * t.pixel_step * column_bytes;
+  const int64_t next_pixel = t.pixel_step * column_bytes;
+  const int8_t* w = t.weights;
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) {
-        const auto real = Bytes::mul(Bytes::to_float(acc[j]), Bytes::load_floats(t.multiplier + j * kInts));
-        y[j] = Bytes::add(Bytes::round(Bytes::min(Bytes::max(real, low), high)), zero);
+  for (int j = 0; j < 4; ++j)
+#pragma GCC unroll 2
+    for (int p = 0; p < kPixels; ++p) acc[p][j] = Bytes::load(reinterpret_cast<const uint8_t*>(t.bias + j * (Bytes::kWidth / 4)));
+  for (int64_t tap = 0; tap < t.taps; ++tap, first += t.tap_step * column_bytes) {
+    const uint8_t* x = first;
+    for (int64_t g = 0; g < t.row_groups; ++g, x += group_bytes) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j, w += Dot::kWeightBytes) {
+        const auto weights = Dot::load(w);
+#pragma GCC unroll 2
+        for (int p = 0; p < kPixels; ++p) acc[p][j] = Dot::sum(acc[p][j], Bytes::load(x + p * next_pixel + j * Bytes::kWidth), weights);
       }
-      const V bytes = Bytes::pack(y[0], y[1], y[2], y[3], e.stored == Stored::kS8);
-      uint8_t* out = static_cast<uint8_t*>(e.out) + (t.pixel + p) * e.out_stride + t.channel;
-      if (n >= kWidth) Bytes::store(out, bytes);
-      else Bytes::store_some(out, bytes, n);
-    } else {
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) Bytes::store_fours(sums + p * kWidth + j * 4, acc[j]);
     }
   }
-  if (!plain) finish_rows<Lanes>(sums, static_cast<int>(pixels), kWidth, t.pixel, t.channel, n, e);
+}
+
+template <class Lanes, class Bytes, int kPixels>
+[[gnu::always_inline]] inline void depthwise_finish(const DepthwiseRun& t, const RowEpilogue& e, bool plain, int64_t pixel,
+                                                    typename Bytes::V (&acc)[kPixels][4]) {
+  constexpr int kWidth = Bytes::kWidth, kInts = kWidth / 4;
+  if (!plain) {
+    alignas(64) int32_t sums[kPixels * kWidth];
+    for (int p = 0; p < kPixels; ++p)
+      for (int j = 0; j < 4; ++j) Bytes::store_fours(sums + p * kWidth + j * 4, acc[p][j]);
+    return finish_rows<Lanes>(sums, kPixels, kWidth, t.pixel + pixel, t.channel, t.channels, e);
+  }
+  const auto low = Bytes::set(e.low), high = Bytes::set(e.high);
+  const auto zero = Bytes::set_i(e.zero);
+#pragma GCC unroll 2
+  for (int p = 0; p < kPixels; ++p) {
+    typename Bytes::V y[4];
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      const auto real = Bytes::mul(Bytes::to_float(acc[p][j]), Bytes::load_floats(t.multiplier + j * kInts));
+      y[j] = Bytes::add(Bytes::round(Bytes::min(Bytes::max(real, low), high)), zero);
+    }
+    const auto bytes = Bytes::pack(y[0], y[1], y[2], y[3], e.stored == Stored::kS8);
+    uint8_t* out = static_cast<uint8_t*>(e.out) + (t.pixel + pixel + p) * e.out_stride + t.channel;
+    if (t.channels >= kWidth) Bytes::store(out, bytes);
+    else Bytes::store_some(out, bytes, t.channels);
+  }
+}
+
+template <class Lanes, class Bytes, class Dot, bool kSigned>
+void depthwise(const DepthwiseRun& shared) {
+  const DepthwiseRun t = shared;  // copies, which stores of bytes cannot change
+  const RowEpilogue e = *t.epilogue;
+  const bool plain = !e.curved && e.residual_stored == Stored::kNone && e.stored != Stored::kF32;
+  interleave_columns<Bytes, kSigned>(t);
+  int64_t p = 0;
+  for (; p + 2 <= t.pixels; p += 2) {
+    typename Bytes::V acc[2][4];
+    depthwise_sums<Bytes, Dot, 2>(t, p, acc);
+    depthwise_finish<Lanes, Bytes, 2>(t, e, plain, p, acc);
+  }
+  if (p < t.pixels) {
+    typename Bytes::V acc[1][4];
+    depthwise_sums<Bytes, Dot, 1>(t, p, acc);
+    depthwise_finish<Lanes, Bytes, 1>(t, e, plain, p, acc);
+  }
 }
 
 template <class Bytes, bool kSigned>

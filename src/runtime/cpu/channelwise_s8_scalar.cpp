@@ -27,19 +27,23 @@ struct BytesScalar {
 };
 
 template <bool kSigned>
-void plain_depthwise(const DepthwiseTile& t) {
-  alignas(64) int32_t sums[kMaxTilePixels * 16];
+void plain_depthwise(const DepthwiseRun& t) {
+  const int64_t rows = 4 * t.row_groups;
   for (int64_t p = 0; p < t.pixels; ++p) {
+    int32_t sums[16];
     for (int64_t c = 0; c < 16; ++c) {
       uint32_t sum = static_cast<uint32_t>(t.bias[c]);
-      for (int64_t tap = 0; tap < 4 * t.tap_groups && c < t.channels; ++tap) {
-        const uint8_t x = t.pointers[tap * t.pixels + p][t.channel + c];
-        sum += static_cast<uint32_t>((kSigned ? x ^ 0x80 : x) * t.weights[tap / 4 * 64 + c * 4 + tap % 4]);
+      for (int64_t tap = 0; tap < t.taps && c < t.channels; ++tap) {
+        const uint8_t* const* pointers = t.pointers + (p * t.pixel_step + tap * t.tap_step) * rows;
+        for (int64_t r = 0; r < rows; ++r) {
+          const uint8_t x = pointers[r][t.channel + c];
+          sum += static_cast<uint32_t>((kSigned ? x ^ 0x80 : x) * t.weights[(tap * t.row_groups + r / 4) * 64 + c * 4 + r % 4]);
+        }
       }
-      sums[p * 16 + c] = static_cast<int32_t>(sum);
+      sums[c] = static_cast<int32_t>(sum);
     }
+    finish_rows<LanesScalar>(sums, 1, 16, t.pixel + p, t.channel, t.channels, *t.epilogue);
   }
-  finish_rows<LanesScalar>(sums, static_cast<int>(t.pixels), 16, t.pixel, t.channel, t.channels, *t.epilogue);
 }
 
 constexpr ChannelwiseKernels make() {

@@ -11,9 +11,14 @@
 namespace ingot::cpu {
 namespace {
 
+constexpr int64_t kRunPixels = 8;     // computed together, in one output row
+constexpr int64_t kWidestGroup = 64;  // channels
+
+size_t align_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 const ConvParams& params_of(const Problem& problem) { return std::get<ConvParams>(problem.params); }
 
-// The blob: bias s32 [channels padded to 16] with the zero point folded in, then weights s8 [group of 4 taps][channel][4].
+// The blob: bias s32 [channels padded to 16] with the zero point folded in, then weights s8
+// [kernel column][group of 4 kernel rows][channel][4 rows].
 struct DepthwisePlan {
   ConvParams params;
   int spatial = 2;
@@ -21,10 +26,18 @@ struct DepthwisePlan {
   TapWindow window;
 
   int64_t padded() const { return (channels + 15) / 16 * 16; }
-  int64_t tap_groups() const { return (window.taps() + 3) / 4; }
+  int64_t row_groups() const { return (window.kernel_h + 3) / 4; }
+  int64_t weight_groups() const { return window.kernel_w * row_groups(); }
   int64_t bias_bytes() const { return padded() * 4; }
-  int64_t blob_bytes() const { return bias_bytes() + tap_groups() * padded() * 4; }
-  size_t table_entries() const { return static_cast<size_t>(tap_groups()) * 4 * kMaxTilePixels; }
+  int64_t blob_bytes() const { return bias_bytes() + weight_groups() * padded() * 4; }
+
+  // Columns that a run of `pixels` touches.
+  int64_t columns(int64_t pixels) const { return (pixels - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1; }
+  // Of one thread: pointers, then interleaved columns.
+  size_t table_bytes() const { return align_up(static_cast<size_t>(columns(kRunPixels) * row_groups() * 4) * sizeof(const uint8_t*)); }
+  size_t scratch_bytes() const {
+    return table_bytes() + align_up(static_cast<size_t>(columns(kRunPixels) * row_groups() * 4 * kWidestGroup));
+  }
 };
 
 DepthwisePlan plan_of(const Problem& problem) {
@@ -40,7 +53,7 @@ DepthwisePlan plan_of(const Problem& problem) {
 // Channels computed together, with their constants in the order of the kernel.
 struct Group {
   int64_t channel = 0, channels = 0;
-  void (*kernel)(const DepthwiseTile&) = nullptr;
+  void (*kernel)(const DepthwiseRun&) = nullptr;
   std::vector<int8_t> weights;
   std::vector<int32_t> bias;
   std::vector<float> multipliers;
@@ -59,7 +72,7 @@ Group make_group(const DepthwisePlan& plan, const DepthwiseKernel& kernel, bool 
   group.channel = channel;
   group.channels = std::min(width, plan.channels - channel);
   const auto* weights = reinterpret_cast<const int8_t*>(blob + plan.bias_bytes());
-  for (int64_t g = 0; g < plan.tap_groups(); ++g) {
+  for (int64_t g = 0; g < plan.weight_groups(); ++g) {
     for (int64_t at = 0; at < width; ++at) {
       const int64_t c = channel + channel_of(width, at);
       for (int64_t i = 0; i < 4; ++i)
@@ -106,27 +119,32 @@ class DepthwiseConvKernel final : public Kernel {
     const TapImage image = tap_image_of(in, args.output_shapes[0], pad_h, pad_w);
     const auto* x = static_cast<const uint8_t*>(args.inputs[0]);
     const RowEpilogue epilogue = bound_epilogue(epilogue_, args);
-    const int64_t taps = plan_.window.taps(), entries = static_cast<int64_t>(plan_.table_entries());
-    args.pool->parallel_for(image.pixels(), kMaxTilePixels, [&](int64_t begin, int64_t end, int thread) {
-      const uint8_t** table = static_cast<const uint8_t**>(args.workspace) + thread * entries;
-      DepthwiseTile tile{};
-      tile.pointers = table;
-      tile.tap_groups = plan_.tap_groups();
-      tile.epilogue = &epilogue;
-      for (int64_t pixel = begin; pixel < end; pixel += kMaxTilePixels) {
-        const int64_t count = std::min<int64_t>(kMaxTilePixels, end - pixel);
-        find_taps(plan_.window, image, plan_.channels, x, zeros_.data(), pixel, count, table);
-        // Taps that fill up the last four have weights of 0.
-        for (int64_t i = taps * count; i < plan_.tap_groups() * 4 * count; ++i) table[i] = zeros_.data();
-        tile.pixel = pixel;
-        tile.pixels = count;
+    const int64_t parts = (image.out_w + kRunPixels - 1) / kRunPixels;  // of an output row
+    args.pool->parallel_for(image.batch * image.out_h * parts, 1, [&](int64_t begin, int64_t end, int thread) {
+      std::byte* memory = static_cast<std::byte*>(args.workspace) + static_cast<size_t>(thread) * plan_.scratch_bytes();
+      const auto table = reinterpret_cast<const uint8_t**>(memory);
+      DepthwiseRun run{};
+      run.pointers = table;
+      run.scratch = reinterpret_cast<uint8_t*>(memory + plan_.table_bytes());
+      run.row_groups = plan_.row_groups();
+      run.taps = plan_.window.kernel_w;
+      run.tap_step = plan_.window.dilation_w;
+      run.pixel_step = plan_.window.stride_w;
+      run.epilogue = &epilogue;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / parts, part = i % parts;
+        const int64_t first = image.out_w * part / parts;
+        run.pixels = image.out_w * (part + 1) / parts - first;
+        run.pixel = row * image.out_w + first;
+        run.columns = plan_.columns(run.pixels);
+        find_columns(image, x, row, first, run.columns, table);
         for (const Group& group : groups_) {
-          tile.weights = group.weights.data();
-          tile.bias = group.bias.data();
-          tile.multiplier = group.multipliers.data();
-          tile.channel = group.channel;
-          tile.channels = group.channels;
-          group.kernel(tile);
+          run.weights = group.weights.data();
+          run.bias = group.bias.data();
+          run.multiplier = group.multipliers.data();
+          run.channel = group.channel;
+          run.channels = group.channels;
+          group.kernel(run);
         }
       }
     });
@@ -134,6 +152,23 @@ class DepthwiseConvKernel final : public Kernel {
   }
 
  private:
+  // table[column][kernel row]: addresses in the input, of the columns from output pixel `first` of row `row` on.
+  void find_columns(const TapImage& image, const uint8_t* x, int64_t row, int64_t first, int64_t columns,
+                    const uint8_t** table) const {
+    const int64_t rows = 4 * plan_.row_groups(), n = row / image.out_h;
+    const int64_t top = row % image.out_h * plan_.window.stride_h - image.pad_h, left = first * plan_.window.stride_w - image.pad_w;
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t in_y = top + r * plan_.window.dilation_h;
+      // Rows that fill up the last four have weights of 0.
+      const bool real = r < plan_.window.kernel_h && in_y >= 0 && in_y < image.in_h;
+      const uint8_t* line = real ? x + (n * image.in_h + in_y) * image.in_w * plan_.channels : nullptr;
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t in_x = left + c;
+        table[c * rows + r] = real && in_x >= 0 && in_x < image.in_w ? line + in_x * plan_.channels : zeros_.data();
+      }
+    }
+  }
+
   DepthwisePlan plan_;
   std::vector<Group> groups_;
   LoadedEpilogue epilogue_;
@@ -163,7 +198,7 @@ class DepthwiseTactic final : public Tactic {
   }
 
   size_t workspace_bytes(const Problem& problem) const override {
-    return static_cast<size_t>(problem.device.threads) * plan_of(problem).table_entries() * sizeof(const uint8_t*);
+    return static_cast<size_t>(problem.device.threads) * plan_of(problem).scratch_bytes();
   }
 
   uint32_t packed_inputs(const Problem&) const override { return 0b110; }
@@ -180,7 +215,8 @@ class DepthwiseTactic final : public Tactic {
       for (int64_t t = 0; t < taps; ++t) {
         const int8_t value = w[c * taps + t];
         sum += value;
-        packed[(t / 4 * plan.padded() + c) * 4 + t % 4] = static_cast<std::byte>(value);
+        const int64_t row = t / plan.window.kernel_w, group = t % plan.window.kernel_w * plan.row_groups() + row / 4;
+        packed[(group * plan.padded() + c) * 4 + row % 4] = static_cast<std::byte>(value);
       }
       int32_t start = 0;
       if (bias) std::memcpy(&start, bias->constant.data() + c * 4, sizeof start);

@@ -21,18 +21,26 @@ template <class Lanes, class T, class V>
   n >= 16 ? Lanes::store(p, value) : Lanes::store_some(p, value, n);
 }
 
+// f of 16 values in place. Out of line, since it is large; through memory, since lanes passed by value are stored in other
+// pieces than they are read in, which stalls.
 template <class Lanes>
-[[gnu::noinline]] typename Lanes::F curve(typename Lanes::F t, const RowEpilogue& e) {
+[[gnu::noinline]] void curve(float* values, const RowEpilogue& e) {
+  const auto t = Lanes::load(values);
   const auto y = exact::activation<Lanes>(static_cast<UnaryFunction>(e.function), t, Lanes::set(static_cast<float>(e.alpha)),
                                           Lanes::set(static_cast<float>(e.beta)));
-  return Lanes::or_nan(y, t);
+  Lanes::store(values, Lanes::or_nan(y, t));
 }
 
 // Activation, rounding and storing of up to 16 real (or scaled) values t.
 template <class Lanes, bool kCurved, class Out>
 [[gnu::always_inline]] inline void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
   const auto low = Lanes::set(e.low), high = Lanes::set(e.high);
-  if constexpr (kCurved) t = curve<Lanes>(t, e);
+  if constexpr (kCurved) {
+    alignas(64) float values[16];
+    Lanes::store(values, t);
+    curve<Lanes>(values, e);
+    t = Lanes::load(values);
+  }
   if constexpr (std::is_same_v<Out, float>) {
     if constexpr (!kCurved) t = Lanes::min(high, Lanes::max(low, t));
     store_some<Lanes>(out, t, n);
