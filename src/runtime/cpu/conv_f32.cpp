@@ -2,6 +2,7 @@
 // dim are neighbours in memory, a whole kernel row is one run; pixels whose kernel rows hang over the border then copy
 // theirs with zeros. The second tactic reads row-major images of few channels (a first layer) and writes channels_last.
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -38,9 +39,9 @@ struct Runs {
 
 class ConvKernel final : public Kernel {
  public:
-  ConvKernel(const Problem& problem, Layout input, const float* weights)
+  ConvKernel(const Problem& problem, Layout input, const float* weights, bool finite)
       : layer_(conv_layer_of(params_of(problem), problem.inputs[0].type.shape, problem.inputs[1].type.shape)),
-        runs_(Runs::of(layer_, input)), linear_(input == Layout::kLinear), weights_(weights),
+        runs_(Runs::of(layer_, input)), linear_(input == Layout::kLinear), finite_(finite), weights_(weights),
         kernels_(float_kernels(problem.device.cpu)), epilogue_(make_float_epilogue(layer_.params.activation, 1)),
         zeros_(static_cast<size_t>(runs_.length + (layer_.groups - 1) * group_offset(problem.inputs[0].max_shape)), 0.0f) {}
 
@@ -55,6 +56,7 @@ class ConvKernel final : public Kernel {
     g.run_length = runs_.length;
     g.group_offset = group_offset(args.input_shapes[0]);
     g.patch_floats = runs_.patch_floats;
+    g.zeros = finite_ ? zeros_.data() : nullptr;
     g.weights = weights_;
     g.epilogue = bound_epilogue(epilogue_, args);
     const float* x = static_cast<const float*>(args.inputs[0]);
@@ -130,7 +132,7 @@ class ConvKernel final : public Kernel {
 
   ConvLayer layer_;
   Runs runs_;
-  bool linear_;
+  bool linear_, finite_;
   const float* weights_;
   const FloatKernels& kernels_;
   FloatEpilogue epilogue_;
@@ -165,9 +167,12 @@ class ConvTactic final : public Tactic {
   Expected<Blob> prepare(const Problem& problem) const override {
     const ConvLayer layer = layer_of(problem);
     const auto* w = reinterpret_cast<const float*>(problem.inputs[1].constant.data());
-    Blob blob(static_cast<size_t>(floats(layer)) * sizeof(float));
+    // Behind the weights: 1 if all are finite, else 0.
+    Blob blob(static_cast<size_t>(floats(layer) + 1) * sizeof(float));
     auto* out = reinterpret_cast<float*>(blob.data());
     const int64_t channels = layer.group_channels(), outputs = layer.group_outputs(), taps = layer.taps(), depth = channels * taps;
+    bool finite = true;
+    for (int64_t i = 0; i < layer.outputs * depth; ++i) finite = finite && std::isfinite(w[i]);
     for (int64_t group = 0; group < layer.groups; ++group, w += outputs * depth)
       for (int64_t block = 0; block < blocks_of(outputs); ++block)
         for (int64_t k = 0; k < depth; ++k) {
@@ -175,12 +180,14 @@ class ConvTactic final : public Tactic {
           for (int64_t o = block * kFloatBlock; o < (block + 1) * kFloatBlock; ++o)
             *out++ = o < outputs ? w[o * depth + in_weights] : 0.0f;
         }
+    *out = finite ? 1.0f : 0.0f;
     return blob;
   }
 
   Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
-    INGOT_ASSIGN(const float* weights, floats_in_blob("conv", blob, floats(layer_of(problem))));
-    return std::unique_ptr<Kernel>(std::make_unique<ConvKernel>(problem, input_, weights));
+    const int64_t count = floats(layer_of(problem));
+    INGOT_ASSIGN(const float* weights, floats_in_blob("conv", blob, count + 1));
+    return std::unique_ptr<Kernel>(std::make_unique<ConvKernel>(problem, input_, weights, weights[count] == 1.0f));
   }
 
  private:

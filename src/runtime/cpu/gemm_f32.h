@@ -30,6 +30,7 @@ struct FloatTile {
   const float* const* rows;  // rows[run · row_stride + r]
   int64_t row_stride;
   int64_t offset;            // added to every row pointer
+  const float* zeros;        // a run is left out where all rows point here; null: never
   int64_t runs, run_length;  // k = run · run_length + place in the run
   const float* weights;      // at the first k of the tile's first block
   int64_t block_stride;      // floats from block to block

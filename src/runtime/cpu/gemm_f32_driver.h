@@ -21,6 +21,7 @@ struct FloatGemm {
   int64_t runs = 1, run_length = 0;
   int64_t group_offset = 0;   // floats from a group's inputs to the next's
   int64_t patch_floats = 0;   // scratch a source wants per row
+  const float* zeros = nullptr;    // as in FloatTile; only with finite weights, lest 0 · ∞ depend on the tile
   const float* weights = nullptr;  // [group][block][k][16]
   FloatEpilogue epilogue;
 
@@ -68,6 +69,7 @@ void run_gemm_part(const FloatGemm& g, const FloatKernels& kernels, int64_t pane
   FloatTile tile;
   tile.row_stride = chunk;
   tile.block_stride = block_stride;
+  tile.zeros = g.zeros;
   for (int64_t row = row_begin; row < row_end; row += chunk) {
     const int64_t count = std::min(chunk, row_end - row);
     fill(row, count, table);

@@ -54,8 +54,16 @@ void float_tile(const FloatTile& tile) {
   const float* const* rows = tile.rows;
   for (int64_t run = tile.runs; run > 0; --run, rows += tile.row_stride) {
     const float* x[kRows];
+    bool padding = tile.zeros != nullptr;
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) x[r] = rows[r] + tile.offset;
+    for (int r = 0; r < kRows; ++r) {
+      padding = padding && rows[r] == tile.zeros;
+      x[r] = rows[r] + tile.offset;
+    }
+    if (padding) {
+      weights += length * kFloatBlock;
+      continue;
+    }
     for (int64_t k = 0; k < length; ++k, weights += kFloatBlock) {
       F w[kBlocks];
 #pragma GCC unroll 16
