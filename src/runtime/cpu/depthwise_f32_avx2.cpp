@@ -7,7 +7,7 @@ namespace ingot::cpu {
 namespace {
 
 struct DepthwiseAvx2 : LanesAvx2 {
-  static F madd(F x, F w, F sum) { return {_mm256_fmadd_ps(x.lo, w.lo, sum.lo), _mm256_fmadd_ps(x.hi, w.hi, sum.hi)}; }
+  [[gnu::always_inline]] static inline F madd(F x, F w, F sum) { return {_mm256_fmadd_ps(x.lo, w.lo, sum.lo), _mm256_fmadd_ps(x.hi, w.hi, sum.hi)}; }
 };
 
 }  // namespace

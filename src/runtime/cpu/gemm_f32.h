@@ -46,8 +46,8 @@ struct FloatKernels {
   FloatTileFunction tile[kMaxFloatBlocks][kMaxFloatRows];    // [blocks − 1][rows − 1]
   // x[i] = e^(x[i] − max x) for i < n, then zeros up to a multiple of 16; returns Σ.
   float (*softmax_terms)(float* x, int64_t n);
-  // x[i] = act(x[i]) as an epilogue would.
-  void (*activate)(float* x, int64_t n, const FloatEpilogue& epilogue);
+  void (*add_row)(float* x, const float* y, int64_t n);   // x += y
+  void (*divide_row)(float* x, int64_t n, float by);      // x /= by
   // Blocks per tile that suit so many rows.
   int blocks_for(int64_t rows) const {
     int blocks = kMaxFloatBlocks;

@@ -7,7 +7,7 @@ namespace ingot::cpu {
 namespace {
 
 struct Avx512 : LanesAvx512 {
-  static F madd(F x, F w, F sum) { return _mm512_fmadd_ps(x, w, sum); }
+  [[gnu::always_inline]] static inline F madd(F x, F w, F sum) { return _mm512_fmadd_ps(x, w, sum); }
 };
 
 constexpr FloatKernels make() {

@@ -2,18 +2,25 @@
 // finished. Isa is one of the lane sets, plus madd(x, w, sum). For ISA files only: everything has internal linkage.
 #pragma once
 
-#include <cstring>
-
 #include "runtime/cpu/gemm_f32.h"
-#include "runtime/cpu/lanes_partial.h"
 #include "runtime/ops/exact_math.h"
 
 namespace ingot::cpu {
 namespace {
 
 template <class Isa>
+[[gnu::always_inline]] inline typename Isa::F load_some(const float* p, int64_t n) {
+  return n >= kFloatBlock ? Isa::load(p) : Isa::load_some(p, n);
+}
+template <class Isa>
+[[gnu::always_inline]] inline void store_some(float* p, const typename Isa::F& value, int64_t n) {
+  n >= kFloatBlock ? Isa::store(p, value) : Isa::store_some(p, value, n);
+}
+
+template <class Isa>
 [[gnu::noinline]] void curve(typename Isa::F* t, const FloatEpilogue& e) {
-  *t = exact::activation<Isa>(static_cast<UnaryFunction>(e.function), *t, Isa::set(e.function_alpha), Isa::set(e.function_beta));
+  const auto y = exact::activation<Isa>(static_cast<UnaryFunction>(e.function), *t, Isa::set(e.function_alpha), Isa::set(e.function_beta));
+  *t = Isa::or_nan(y, *t);
 }
 
 // One vector of `n` (≤ 16) channels from sum to result.
@@ -142,13 +149,14 @@ float softmax_terms(float* x, int64_t n) {
 }
 
 template <class Isa>
-void activate(float* x, int64_t n, const FloatEpilogue& e) {
-  for (int64_t i = 0; i < n; i += kFloatBlock) {
-    typename Isa::F t = load_some<Isa>(x + i, n - i);
-    if (e.curved) curve<Isa>(&t, e);
-    else t = Isa::min(Isa::set(e.high), Isa::max(Isa::set(e.low), t));
-    store_some<Isa>(x + i, t, n - i);
-  }
+void add_row(float* x, const float* y, int64_t n) {
+  for (int64_t i = 0; i < n; i += kFloatBlock)
+    store_some<Isa>(x + i, Isa::add(load_some<Isa>(x + i, n - i), load_some<Isa>(y + i, n - i)), n - i);
+}
+template <class Isa>
+void divide_row(float* x, int64_t n, float by) {
+  const typename Isa::F divisor = Isa::set(by);
+  for (int64_t i = 0; i < n; i += kFloatBlock) store_some<Isa>(x + i, Isa::div(load_some<Isa>(x + i, n - i), divisor), n - i);
 }
 
 // Fills the functions for 1…kRows rows of kBlocks blocks.
@@ -162,7 +170,8 @@ constexpr void add_tiles(FloatKernels& kernels) {
 template <class Isa>
 constexpr void add_rows(FloatKernels& kernels) {
   kernels.softmax_terms = softmax_terms<Isa>;
-  kernels.activate = activate<Isa>;
+  kernels.add_row = add_row<Isa>;
+  kernels.divide_row = divide_row<Isa>;
 }
 
 }  // namespace
