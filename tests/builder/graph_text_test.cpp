@@ -99,6 +99,7 @@ TEST(GraphText, ErrorsNameTheLine) {
       {"%x = input f32[2:3]\n", "graph text line 1: malformed dim"},
       {"%x = input f32[2x2x2x2x2x2x2x2x2]\n", "graph text line 1: too many dims"},
       {"%x = const f32[999999x999999] fill(0)\n", "graph text line 1: size of a constant"},
+      {"%q = const s8[2] [1,2] : s8 s=[0.1,0.2] z=3 axis=0\n", "graph text line 1: scales and zero points differ in number"},
       {"output %x\n", "graph text line 1: unknown value"},
       {"nonsense\n", "graph text line 1: unknown statement"},
       {"%x = input f32[2]\n%y = input f32[3]\n%z = Binary.add(%x, %y)\n", "graph text line 3: node 'z'"},

@@ -45,6 +45,8 @@ TEST(ImportMalformed, Opsets) {
   none.model.clear_opset_import();
   none.input("x", {int64_t{2}}).output("y").node("Relu", {"x"}, {"y"});
   EXPECT_HAS(error_of(none.import()), "names no opset version");
+  none.graph().mutable_node(0)->set_domain("my.domain");  // then it needs none
+  EXPECT_EQ(none.import().status().code(), StatusCode::kUnsupported);
   ModelMaker two = vector_model();
   two.set_opset("ai.onnx", 12);
   two.node("Relu", {"x"}, {"y"});

@@ -259,6 +259,8 @@ class LineReader {
       if (!parsed) return error("unknown element type '" + dtype + "'", "u8, s8, …");
       slot = TextStorage{*parsed, {}};
       while (peek() != ',' && !at_end()) INGOT_TRY(quant(*slot));
+      if (slot->quant && (slot->quant->scales.empty() || slot->quant->scales.size() != slot->quant->zero_points.size()))
+        return error("scales and zero points differ in number", "as many of each");
     } while (accept(','));
     if (out.storage.size() > out.results.size()) return error("more storages than values", "one for each value");
     return Status();
@@ -279,7 +281,8 @@ class LineReader {
       if (key == "axis") quant.axis = static_cast<int>(n.whole);
     }
     if (quant.zero_points.size() < quant.scales.size() && key == "s") quant.zero_points.resize(quant.scales.size(), 0);
-    if (key == "z") quant.zero_points.erase(quant.zero_points.begin(), quant.zero_points.end() - static_cast<std::ptrdiff_t>(numbers.size()));
+    if (key == "z")  // instead of the zeros that came with s=
+      quant.zero_points.erase(quant.zero_points.begin(), quant.zero_points.end() - static_cast<std::ptrdiff_t>(numbers.size()));
     return Status();
   }
 

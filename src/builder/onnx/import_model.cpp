@@ -108,7 +108,11 @@ class ModelImporter {
                        " and " + std::to_string(opset.version()));
     }
     const auto place = opsets_.find("");
-    if (place == opsets_.end()) return invalid("names no opset version for the domain ai.onnx");
+    if (place == opsets_.end()) {
+      const auto is_default = [](const onnx::NodeProto& node) { return node.domain().empty() || node.domain() == "ai.onnx"; };
+      if (std::none_of(proto_.node().begin(), proto_.node().end(), is_default)) return {};
+      return invalid("names no opset version for the domain ai.onnx");
+    }
     if (place->second < kOldestOpset)
       return Status(StatusCode::kUnsupported, "opset is too old: got " + std::to_string(place->second) + ", need ≥ " +
                                                   std::to_string(kOldestOpset) + "; convert it with onnx.version_converter");

@@ -200,7 +200,6 @@ void import_binary(NodeImporter& node) {
 void import_mod(NodeImporter& node) {
   const bool fmod = node.flag("fmod", false);
   const ValueId a = node.required(0), b = node.required(1);
-  if (node.ok() && !fmod && is_float(node.dtype(a))) return node.invalid("Mod of floats needs attribute 'fmod': got 0, need 1");
   node.result(BinaryParams{fmod ? BinaryFunction::kFmod : BinaryFunction::kMod, {}}, {a, b});
 }
 
