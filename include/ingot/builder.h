@@ -80,6 +80,13 @@ Expected<Engine> build_and_load(const std::string& model_path, const BuildOption
 // Runs the FP32 network over the samples and returns the ranges of its activations.
 Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options);
 
+// Copies one run's inputs into a context's own buffers and sets their shapes. A tensor whose name is empty, or that no input
+// has while there are as many tensors as inputs, takes the input of its place. Errors name the input.
+Status feed_sample(ExecutionContext& context, const Engine& engine, std::span<const NamedTensor> sample);
+
+// What the model is fed, in its order.
+Expected<std::vector<std::string>> model_input_names(const std::string& model_path);
+
 // Writes beside the target and renames; on error nothing is left behind.
 Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 

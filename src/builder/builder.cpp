@@ -16,6 +16,7 @@
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
 #include "builder/onnx/import_model.h"
+#include "builder/pass_manager.h"
 #include "builder/pipeline.h"
 #include "builder/plan/emit_plan.h"
 #include "builder/verify_engine.h"
@@ -64,6 +65,7 @@ struct Built {
 
 Expected<Built> build_plan(const std::string& model_path, const BuildOptions& given) {
   BuildOptions options = given;
+  INGOT_TRY(check_pass_names(options.disabled_passes));
   Built built;
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
   INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
@@ -182,6 +184,13 @@ Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildO
     INGOT_ASSIGN(const Graph graph, make_float_graph(model_path, options));
     return calibrate_graph(graph, options);
   });
+}
+
+Expected<std::vector<std::string>> model_input_names(const std::string& model_path) {
+  INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_model_inputs(model_path));
+  std::vector<std::string> names;
+  for (const ModelInput& input : inputs) names.push_back(input.name);
+  return names;
 }
 
 Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {

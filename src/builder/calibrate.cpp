@@ -92,36 +92,6 @@ class Observer final : public StepObserver {
 
 }  // namespace
 
-Status set_sample(ExecutionContext& context, const Engine& engine, std::span<const NamedTensor> sample) {
-  const std::vector<TensorInfo> inputs = engine.inputs();
-  std::vector<bool> given(inputs.size(), false);
-  for (const NamedTensor& tensor : sample) {
-    size_t index = 0;
-    if (!(tensor.name.empty() && inputs.size() == 1))
-      while (index < inputs.size() && inputs[index].name != tensor.name) ++index;
-    if (index == inputs.size()) {
-      std::string names;
-      for (const TensorInfo& input : inputs) names += (names.empty() ? "" : ", ") + input.name;
-      return Status(StatusCode::kInvalidArgument, "sample: no input is called '" + tensor.name + "': need " + names);
-    }
-    const TensorInfo& input = inputs[index];
-    if (tensor.dtype != input.dtype)
-      return Status(StatusCode::kInvalidArgument, "sample: input '" + input.name + "' has the wrong element type: got " +
-                                                      std::string(to_string(tensor.dtype)) + ", need " + std::string(to_string(input.dtype)));
-    INGOT_TRY(context.set_shape(input.name, tensor.shape));
-    const Buffer buffer = context.input_buffer(input.name);
-    const auto bytes = static_cast<size_t>(tensor.shape.elements()) * element_bytes(tensor.dtype);
-    if (tensor.data.size() != bytes || buffer.bytes < bytes)
-      return Status(StatusCode::kInvalidArgument, "sample: input '" + input.name + "' has the wrong size: got " +
-                                                      std::to_string(tensor.data.size()) + " bytes, need " + std::to_string(bytes));
-    if (bytes) std::memcpy(buffer.data, tensor.data.data(), bytes);
-    given[index] = true;
-  }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!given[i]) return Status(StatusCode::kInvalidArgument, "sample: input '" + inputs[i].name + "' is missing");
-  return {};
-}
-
 Expected<CalibrationTable> calibrate_graph(const Graph& graph, const BuildOptions& options) {
   SampleSource& source = *options.calibration;
   ObservedMap observed = observed_values(graph, options);
@@ -146,7 +116,7 @@ Expected<CalibrationTable> calibrate_graph(const Graph& graph, const BuildOption
       if (options.stop && *options.stop) return Status(StatusCode::kInterrupted, "calibration: interrupted");
       INGOT_ASSIGN(const bool more, source.next(sample));
       if (!more) break;
-      if (Status status = set_sample(context, engine, sample); !status.ok())
+      if (Status status = feed_sample(context, engine, sample); !status.ok())
         return std::move(status).with_context("calibration sample " + std::to_string(count));
       for (const TensorInfo& input : engine.inputs()) {
         INGOT_ASSIGN(const Shape shape, context.shape(input.name));
@@ -198,7 +168,7 @@ Expected<std::vector<ShapeProfile>> derive_profiles(const std::string& model_pat
   std::vector<const ModelInput*> open;
   for (const ModelInput& input : inputs) {
     const bool given = std::any_of(profiles.begin(), profiles.end(), [&](const ShapeProfile& p) { return p.input == input.name; });
-    if (!given && !input.dims.is_static()) open.push_back(&input);
+    if (!given && !input.shape.is_static()) open.push_back(&input);
   }
   if (open.empty()) return profiles;
   std::map<std::string, std::map<std::vector<int64_t>, int64_t>> seen;  // input → shape → how often
@@ -231,12 +201,12 @@ Expected<std::vector<ShapeProfile>> derive_profiles(const std::string& model_pat
         profile.opt = shape;
       }
     }
-    if (!ranks_agree || profile.min.rank != input->dims.rank)
+    if (!ranks_agree || profile.min.rank != input->shape.rank)
       return Status(StatusCode::kInvalidArgument, "calibration data for input '" + input->name + "' has the wrong rank: got " +
-                                                      std::to_string(profile.min.rank) + ", need " + std::to_string(input->dims.rank));
+                                                      std::to_string(profile.min.rank) + ", need " + std::to_string(input->shape.rank));
     // A lone dynamic batch may grow to 8, as without data.
-    bool only_batch = input->dims.rank > 0 && input->dims[0] < 0;
-    for (int i = 1; i < input->dims.rank; ++i) only_batch = only_batch && input->dims[i] >= 0;
+    bool only_batch = input->shape.rank > 0 && input->shape[0] < 0;
+    for (int i = 1; i < input->shape.rank; ++i) only_batch = only_batch && input->shape[i] >= 0;
     if (only_batch) {
       profile.min[0] = 1;
       profile.max[0] = std::max<int64_t>(8, profile.max[0]);

@@ -10,9 +10,6 @@ namespace ingot {
 // means that bias correction needs. Memory does not grow with the number of samples.
 Expected<CalibrationTable> calibrate_graph(const Graph& graph, const BuildOptions& options);
 
-// Copies one sample into a context: finds inputs by name (an empty name is the only input), sets shapes, checks types.
-Status set_sample(ExecutionContext& context, const Engine& engine, std::span<const NamedTensor> sample);
-
 // Profiles for dynamic inputs that options.profiles leaves out, from the shapes of the samples.
 Expected<std::vector<ShapeProfile>> derive_profiles(const std::string& model_path, const BuildOptions& options);
 

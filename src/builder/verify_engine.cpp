@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "builder/calibrate.h"
 #include "runtime/step_observer.h"
 
 namespace ingot {
@@ -167,8 +166,8 @@ Expected<VerifyResult> verify_engine(const Graph& graph, std::span<const NodeId>
                                      std::span<const NamedTensor> sample) {
   INGOT_ASSIGN(ExecutionContext context, engine.create_context());
   for (const TensorInfo& output : engine.outputs()) (void)context.output_buffer(output.name);
-  if (sample.empty()) INGOT_TRY(set_sample(context, engine, random_sample(engine)));
-  else INGOT_TRY(set_sample(context, engine, sample));
+  if (sample.empty()) INGOT_TRY(feed_sample(context, engine, random_sample(engine)));
+  else INGOT_TRY(feed_sample(context, engine, sample));
   Verifier verifier(graph, step_nodes);
   context.set_observer(&verifier);
   INGOT_TRY(context.run());

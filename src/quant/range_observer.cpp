@@ -119,6 +119,8 @@ ValueHistogram RangeObserver::histogram() const {
   result.max = max();
   const uint64_t* positive = counters_.data();
   const uint64_t* negative = positive + kSideBins;
+  // As many as there can be: memory then does not depend on what was seen.
+  result.bins.reserve(kCounters);
   uint64_t zeros = 0;
   for (int i = 0; i < kZeroSlots; ++i) zeros += counters_[static_cast<size_t>(2 * kSideBins + i)];
 

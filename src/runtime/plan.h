@@ -29,9 +29,10 @@ struct Step {
   std::string tactic;
   uint32_t tactic_version = 0;
   OpParams params;
-  std::vector<uint32_t> inputs;     // slots; kNoIndex for an optional input left out
-  std::vector<uint32_t> outputs;
-  uint32_t packed_inputs = 0;       // bit i: input i lives in the blob; its slot keeps the type but its bytes are not stored
+  std::vector<uint32_t> inputs;     // slots; kNoIndex for an optional input or output left out
+  std::vector<uint32_t> outputs;    // in the arena or a graph output; a graph output that is an input or constant: Identity
+  uint32_t packed_inputs = 0;       // bit i: input i lives in the blob; its slot keeps the type but its bytes are not stored.
+                                    // What Tactic::packed_inputs() says, at build and at load alike
   uint32_t blob = kNoIndex;         // packed constants
   uint64_t workspace_offset = 0, workspace_bytes = 0;  // in the arena
   // Shape arithmetic: computed by reference code when shapes are set, not at each run. Outputs stay in the arena for good.

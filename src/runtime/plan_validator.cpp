@@ -130,6 +130,8 @@ Status Validator::check_quant(const Slot& slot) {
 }
 
 Status Validator::check_bindings() {
+  if (plan_.inputs.size() > kMaxOperands || plan_.outputs.size() > kMaxOperands)
+    return bad("inputs and outputs", "more than " + std::to_string(kMaxOperands));
   std::unordered_set<std::string_view> names;
   for (const auto& [list, home] : {std::pair(&plan_.inputs, Slot::Home::kInput), {&plan_.outputs, Slot::Home::kOutput}})
     for (uint32_t slot : *list) {
@@ -180,12 +182,10 @@ Status Validator::check_step(size_t index) {
       (step.workspace_offset % kArenaAlignment != 0 || step.workspace_offset > plan_.arena_bytes ||
        step.workspace_bytes > plan_.arena_bytes - step.workspace_offset))
     return bad(where, "workspace lies outside the arena or is not 64-byte aligned");
-  uint32_t packed = step.packed_inputs;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const uint32_t id = step.inputs[i];
-    const bool is_packed = i < 32 && (packed >> i & 1) != 0;
-    if (is_packed) packed &= ~(uint32_t{1} << i);
-    if (id == kNoIndex && !is_packed) continue;
+    const bool is_packed = i < 32 && (step.packed_inputs >> i & 1) != 0;
+    if (id == kNoIndex) continue;
     if (id >= plan_.slots.size()) return bad(where, "input " + std::to_string(i) + " does not exist");
     const Slot& slot = plan_.slots[id];
     if (produced_by_[id] == kNobody) return bad(where, "input '" + slot.name + "' is not computed before it");
@@ -195,14 +195,17 @@ Status Validator::check_step(size_t index) {
       return bad(where, "constant '" + slot.name + "' is not in the file");
     }
   }
-  if (packed != 0) return bad(where, "packed inputs do not exist");
+  bool has_output = false;
   for (uint32_t id : step.outputs) {
+    if (id == kNoIndex) continue;
+    has_output = true;
     if (id >= plan_.slots.size()) return bad(where, "an output does not exist");
     const Slot& slot = plan_.slots[id];
     if (slot.home != Slot::Home::kArena && slot.home != Slot::Home::kOutput) return bad(where, "writes to input or constant '" + slot.name + "'");
     if (produced_by_[id] != kNobody) return bad(where, "output '" + slot.name + "' is computed twice");
     produced_by_[id] = static_cast<int64_t>(index);
   }
+  if (!has_output) return bad(where, "has no output");
   return step.shape_step ? check_shape_step(step) : Status();
 }
 
@@ -226,6 +229,7 @@ Status Validator::check_shape_step(const Step& step) {
     if (!add(plan_.slots[id])) return bad(where, "shape arithmetic on too much data, or not row-major");
   }
   for (uint32_t id : step.outputs) {
+    if (id == kNoIndex) continue;
     if (plan_.slots[id].home != Slot::Home::kArena) return bad(where, "shape arithmetic must stay in the arena");
     if (!add(plan_.slots[id])) return bad(where, "shape arithmetic on too much data, or not row-major");
   }
@@ -245,12 +249,13 @@ Status Validator::check_memory() {
   const size_t step_count = plan_.steps.size();
   for (size_t i = 0; i < step_count; ++i) {
     const Step& step = plan_.steps[i];
+    // Shape steps run ahead of all others and read only the shape of ordinary tensors: they keep none alive.
     for (uint32_t id : step.inputs)
-      if (id != kNoIndex && block_of[id] != kNoIndex) blocks[block_of[id]].last = std::max(blocks[block_of[id]].last, i);
+      if (!step.shape_step && id != kNoIndex && block_of[id] != kNoIndex) blocks[block_of[id]].last = std::max(blocks[block_of[id]].last, i);
     const bool alias = is_alias_step(plan_, step);
     for (uint32_t id : step.outputs) {
+      if (id == kNoIndex || plan_.slots[id].home != Slot::Home::kArena) continue;
       const Slot& slot = plan_.slots[id];
-      if (slot.home != Slot::Home::kArena) continue;
       if (alias) {
         block_of[id] = block_of[step.inputs[0]];
         Block& block = blocks[block_of[id]];
@@ -320,7 +325,9 @@ Status Validator::check_types() {
 
 bool is_alias_step(const Plan& plan, const Step& step) {
   const OpKind op = kind_of(step.params);
-  if (!is_alias_op(op) || step.inputs.empty() || step.inputs[0] == kNoIndex || step.outputs.size() != 1) return false;
+  if (!is_alias_op(op) || step.inputs.empty() || step.inputs[0] == kNoIndex || step.outputs.size() != 1 ||
+      step.outputs[0] == kNoIndex)
+    return false;
   const Slot& in = plan.slots[step.inputs[0]];
   const Slot& out = plan.slots[step.outputs[0]];
   return in.home == Slot::Home::kArena && out.home == Slot::Home::kArena && in.offset == out.offset &&

@@ -39,15 +39,17 @@ ShapePass::ShapePass(const Plan& plan, const std::function<void*(uint32_t slot)>
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
     types_.push_back(slot.type);
-    if (slot.home == Slot::Home::kConstant && slot.offset < plan.blobs.size() && !plan.blobs[slot.offset].empty())
-      values_[i] = plan.blobs[slot.offset].data();
+    if (slot.home != Slot::Home::kConstant) continue;
+    if (slot.max_shape.elements() == 0) values_[i] = this;  // known, and never read
+    else if (slot.offset < plan.blobs.size() && !plan.blobs[slot.offset].empty()) values_[i] = plan.blobs[slot.offset].data();
   }
   size_t most_inputs = 0, most_outputs = 0;
   for (const Step& step : plan.steps) {
     most_inputs = std::max(most_inputs, step.inputs.size());
     most_outputs = std::max(most_outputs, step.outputs.size());
     if (!step.shape_step) continue;
-    for (uint32_t slot : step.outputs) values_[slot] = memory_[slot] = memory(slot);
+    for (uint32_t slot : step.outputs)
+      if (slot != kNoIndex) values_[slot] = memory_[slot] = memory(slot);
   }
   inputs_.resize(most_inputs);
   outputs_.resize(most_outputs);
@@ -76,6 +78,7 @@ Status ShapePass::run_step(const Step& step) {
 
 Status ShapePass::check_output(const Step& step, size_t index) {
   const uint32_t id = step.outputs[index];
+  if (id == kNoIndex) return {};
   const Slot& slot = plan_.slots[id];
   const OpOutput& got = outputs_[index];
   bool fits = got.shape.rank == slot.max_shape.rank;
@@ -110,7 +113,10 @@ Status ShapePass::compute(const Step& step) {
                                                   "', which is known only at run time; shapes that depend on data are not supported");
     input_refs_[i] = {&types_[slot], values_[slot]};
   }
-  for (size_t i = 0; i < step.outputs.size(); ++i) output_refs_[i] = {&types_[step.outputs[i]], memory_[step.outputs[i]]};
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    const uint32_t slot = step.outputs[i];
+    output_refs_[i] = slot == kNoIndex ? TensorRef{} : TensorRef{&types_[slot], memory_[slot]};
+  }
   return run_reference(step.params, std::span(input_refs_).first(step.inputs.size()),
                        std::span(output_refs_).first(step.outputs.size()));
 }

@@ -194,7 +194,9 @@ class LineReader {
   Status op(const std::string& first, TextStatement& out) {
     std::string op_name = first;
     while (true) {
-      const auto kind = parse_op_kind(op_name);
+      const size_t dot = op_name.find('.');
+      if (dot != std::string::npos) out.fields.push_back({"function", op_name.substr(dot + 1)});
+      const auto kind = parse_op_kind(op_name.substr(0, dot));
       if (!kind) return error("unknown op '" + op_name + "'", "a name from ops.inc");
       out.ops.push_back(*kind);
       if (!accept('|')) break;
@@ -257,6 +259,8 @@ class LineReader {
       if (!parsed) return error("unknown element type '" + dtype + "'", "u8, s8, …");
       slot = TextStorage{*parsed, {}};
       while (peek() != ',' && !at_end()) INGOT_TRY(quant(*slot));
+      if (slot->quant && (slot->quant->scales.empty() || slot->quant->scales.size() != slot->quant->zero_points.size()))
+        return error("scales and zero points differ in number", "as many of each");
     } while (accept(','));
     if (out.storage.size() > out.results.size()) return error("more storages than values", "one for each value");
     return Status();
@@ -277,7 +281,8 @@ class LineReader {
       if (key == "axis") quant.axis = static_cast<int>(n.whole);
     }
     if (quant.zero_points.size() < quant.scales.size() && key == "s") quant.zero_points.resize(quant.scales.size(), 0);
-    if (key == "z") quant.zero_points.erase(quant.zero_points.begin(), quant.zero_points.end() - static_cast<std::ptrdiff_t>(numbers.size()));
+    if (key == "z")  // instead of the zeros that came with s=
+      quant.zero_points.erase(quant.zero_points.begin(), quant.zero_points.end() - static_cast<std::ptrdiff_t>(numbers.size()));
     return Status();
   }
 

@@ -4,7 +4,7 @@
 //   %y, %i = Pool(%x) {function="max", kernel=[2,2]} @name : u8 s=0.02 z=3, s64
 //   output %y, %i
 // `#` starts a comment. A name with other characters than letters, digits and _ . / - is quoted: %"a:0"; `_` is a value
-// left out. In patterns only: `A|B(…)` for either op, operands marked `:const`, `:once`, `?`, number operands, and the
+// left out; `Binary.add(…)` is short for {function="add"}. In patterns only: `A|B(…)` for either op, operands marked `:const`, `:once`, `?`, number operands, and the
 // field value `*`.
 #pragma once
 

@@ -64,6 +64,22 @@ void import_qlinear_matmul(NodeImporter& node) {
   quantize_result(node, node.add(MatMulParams{}, {a, b}), node.input(6), node.input(7));
 }
 
+// (A − a_zero) · (B − b_zero) in s32.
+void import_matmul_integer(NodeImporter& node) {
+  const auto centred = [&](size_t operand, size_t zero_point) {
+    const CastParams to_s32{static_cast<int64_t>(DataType::kS32), true};
+    const ValueId x = node.add(to_s32, {node.required(operand)});
+    ValueId zero = node.input(zero_point);
+    if (zero == kNone || !node.ok()) return x;
+    // One zero point for each row of A is a column.
+    if (operand == 0 && node.rank(zero) == 1 && node.type(zero).shape.elements() != 1)
+      zero = node.add(UnsqueezeParams{}, {zero, node.integers_constant("axes", {1})});
+    return node.binary(BinaryFunction::kSub, x, node.add(to_s32, {zero}));
+  };
+  const ValueId a = centred(0, 2), b = centred(1, 3);
+  node.result(MatMulParams{}, {a, b});
+}
+
 // com.microsoft: inputs A, its scale and zero point, B, its scale and zero point, C (s32), y's scale and zero point.
 void import_qgemm(NodeImporter& node) {
   for (size_t i : {0, 1, 3, 4}) node.required(i);

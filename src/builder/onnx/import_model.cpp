@@ -48,7 +48,7 @@ Expected<ModelInput> read_input(const onnx::ValueInfoProto& info) {
   std::vector<int64_t> fixed_dims = dims;
   std::replace(fixed_dims.begin(), fixed_dims.end(), Shape::kDynamic, int64_t{1});
   if (!checked_elements(fixed_dims)) return invalid(where + ": has more elements than can be counted");
-  input.dims = Shape::of(dims);
+  input.shape = Shape::of(dims);
   return input;
 }
 
@@ -79,7 +79,6 @@ class ModelImporter {
         scope_{editor_, {model.base_dir, options.max_sparse_bytes}, {}, {}} {}
 
   Expected<Graph> run() {
-    if (!model_.proto.has_graph()) return invalid("has no graph");
     for (const auto& function : model_.proto.functions()) functions_.insert(function.domain() + ':' + function.name());
     INGOT_TRY(read_opsets());
     INGOT_TRY(check_names());
@@ -109,7 +108,11 @@ class ModelImporter {
                        " and " + std::to_string(opset.version()));
     }
     const auto place = opsets_.find("");
-    if (place == opsets_.end()) return invalid("names no opset version for the domain ai.onnx");
+    if (place == opsets_.end()) {
+      const auto is_default = [](const onnx::NodeProto& node) { return node.domain().empty() || node.domain() == "ai.onnx"; };
+      if (std::none_of(proto_.node().begin(), proto_.node().end(), is_default)) return {};
+      return invalid("names no opset version for the domain ai.onnx");
+    }
     if (place->second < kOldestOpset)
       return Status(StatusCode::kUnsupported, "opset is too old: got " + std::to_string(place->second) + ", need ≥ " +
                                                   std::to_string(kOldestOpset) + "; convert it with onnx.version_converter");
@@ -278,6 +281,11 @@ class ModelImporter {
   std::string profile_text_;
 };
 
+Expected<Graph> to_graph(LoadedModel& model, const ImportOptions& options) {
+  if (!model.proto.has_graph()) return invalid("has no graph");
+  return ModelImporter(model, options).run();
+}
+
 // Runs a stage that uses protobuf, turning what it throws into a status, and says which model it was.
 template <class Function>
 auto guarded(const std::string& label, Function function) -> decltype(function()) {
@@ -299,7 +307,7 @@ std::string label_of(const std::string& path) { return "model " + quoted(path); 
 Expected<Graph> import_model(const std::string& path, const ImportOptions& options) {
   return guarded(label_of(path), [&]() -> Expected<Graph> {
     INGOT_ASSIGN(LoadedModel model, load_model(path, options.max_model_bytes));
-    return ModelImporter(model, options).run();
+    return to_graph(model, options);
   });
 }
 
@@ -307,7 +315,7 @@ Expected<Graph> import_model_bytes(std::span<const std::byte> bytes, const std::
                                    const ImportOptions& options) {
   return guarded("model", [&]() -> Expected<Graph> {
     INGOT_ASSIGN(LoadedModel model, load_model_bytes(bytes, base_dir, options.max_model_bytes));
-    return ModelImporter(model, options).run();
+    return to_graph(model, options);
   });
 }
 

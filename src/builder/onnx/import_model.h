@@ -28,7 +28,7 @@ Expected<Graph> import_model_bytes(std::span<const std::byte> bytes, const std::
 struct ModelInput {
   std::string name;
   DataType dtype = DataType::kF32;
-  Shape dims;                            // kDynamic where the model leaves a dim open
+  Shape shape;                           // kDynamic where the model leaves a dim open
   std::vector<std::string> dim_names;    // the model's name for each open dim; "" if it has none
 };
 // What the model is fed, initialisers not counted.

@@ -122,9 +122,7 @@ void import_quick_gelu(NodeImporter& node) {
   const double alpha = node.number("alpha", 1.702f);
   const ValueId x = node.required(0);
   if (!node.ok()) return;
-  if (std::fabs(alpha - 1.702) < 1e-5) return node.result(UnaryParams{UnaryFunction::kQuickGelu, 0, 0}, {x});
-  const ValueId scaled = node.binary(BinaryFunction::kMul, x, node.scalar_constant("alpha", node.dtype(x), alpha));
-  node.result(BinaryParams{BinaryFunction::kMul, {}}, {x, node.unary(UnaryFunction::kSigmoid, scaled)});
+  node.result(UnaryParams{UnaryFunction::kQuickGelu, alpha, 0}, {x});
 }
 
 // x · sigmoid(alpha · x)
@@ -132,9 +130,7 @@ void import_swish(NodeImporter& node) {
   const double alpha = node.number("alpha", 1);
   const ValueId x = node.required(0);
   if (!node.ok()) return;
-  if (alpha == 1) return node.result(UnaryParams{UnaryFunction::kSilu, 0, 0}, {x});
-  const ValueId scaled = node.binary(BinaryFunction::kMul, x, node.scalar_constant("alpha", node.dtype(x), alpha));
-  node.result(BinaryParams{BinaryFunction::kMul, {}}, {x, node.unary(UnaryFunction::kSigmoid, scaled)});
+  node.result(UnaryParams{alpha == 1 ? UnaryFunction::kSilu : UnaryFunction::kQuickGelu, alpha == 1 ? 0 : alpha, 0}, {x});
 }
 
 // x < −lambd: x + bias; x > lambd: x − bias; else 0.
@@ -154,10 +150,10 @@ void import_is_inf(NodeImporter& node) {
   const bool negative = node.flag("detect_negative", true), positive = node.flag("detect_positive", true);
   const ValueId x = node.required(0);
   if (!node.ok()) return;
-  if (negative && positive) return node.result(UnaryParams{UnaryFunction::kIsInf, 0, 0}, {x});
   if (!negative && !positive) return node.unsupported("IsInf that detects nothing is not supported");
-  node.result(BinaryParams{BinaryFunction::kEqual, {}},
-              {x, node.scalar_constant("infinity", node.dtype(x), positive ? kInfinity : -kInfinity)});
+  // The op's parameters say which signs count; two zeros mean both.
+  if (negative && positive) return node.result(UnaryParams{UnaryFunction::kIsInf, 0, 0}, {x});
+  node.result(UnaryParams{UnaryFunction::kIsInf, negative ? 1.0 : 0.0, positive ? 1.0 : 0.0}, {x});
 }
 
 void import_clip(NodeImporter& node) {
@@ -204,7 +200,6 @@ void import_binary(NodeImporter& node) {
 void import_mod(NodeImporter& node) {
   const bool fmod = node.flag("fmod", false);
   const ValueId a = node.required(0), b = node.required(1);
-  if (node.ok() && !fmod && is_float(node.dtype(a))) return node.invalid("Mod of floats needs attribute 'fmod': got 0, need 1");
   node.result(BinaryParams{fmod ? BinaryFunction::kFmod : BinaryFunction::kMod, {}}, {a, b});
 }
 

@@ -128,6 +128,7 @@ void import_depth_to_space(NodeImporter& node) {
 void import_space_to_depth(NodeImporter& node) {
   const int64_t block = node.integer("blocksize", 0);
   if (block < 1) node.invalid("attribute 'blocksize' is wrong: got " + std::to_string(block) + ", need ≥ 1");
+  node.choice("mode", "DCR", {"DCR"});
   node.result(SpaceToDepthParams{block}, {node.required(0)});
 }
 

@@ -20,10 +20,10 @@ struct DimRange {
 
 std::string dims_text(const ModelInput& input) {
   std::string text;
-  for (int i = 0; i < input.dims.rank; ++i) {
+  for (int i = 0; i < input.shape.rank; ++i) {
     if (i) text += "x";
     const std::string& name = input.dim_names[static_cast<size_t>(i)];
-    if (input.dims[i] != Shape::kDynamic) text += std::to_string(input.dims[i]);
+    if (input.shape[i] != Shape::kDynamic) text += std::to_string(input.shape[i]);
     else text += name.empty() ? "?" : name;
   }
   return text;
@@ -32,7 +32,7 @@ std::string dims_text(const ModelInput& input) {
 // A profile the user could type: open dims get a plausible size.
 std::string example(const ModelInput& input) {
   const auto shape = [&](int64_t batch, int64_t size) {
-    Shape result = input.dims;
+    Shape result = input.shape;
     for (int i = 0; i < result.rank; ++i)
       if (result[i] == Shape::kDynamic) result[i] = i == 0 ? batch : size;
     return to_string(result);
@@ -60,11 +60,11 @@ int64_t between(const DimRange& range) {
 Status check_profile(const ShapeProfile& profile, const ModelInput& input) {
   const std::string where = "profile of input " + quoted(input.name);
   for (const Shape* shape : {&profile.min, &profile.opt, &profile.max})
-    if (shape->rank != input.dims.rank)
+    if (shape->rank != input.shape.rank)
       return Status(StatusCode::kInvalidArgument, where + ": wrong number of dims: got " + to_string(*shape) + ", need " +
-                                                      std::to_string(input.dims.rank) + " as in " + dims_text(input));
-  for (int i = 0; i < input.dims.rank; ++i) {
-    const int64_t fixed = input.dims[i], min = profile.min[i], opt = profile.opt[i], max = profile.max[i];
+                                                      std::to_string(input.shape.rank) + " as in " + dims_text(input));
+  for (int i = 0; i < input.shape.rank; ++i) {
+    const int64_t fixed = input.shape[i], min = profile.min[i], opt = profile.opt[i], max = profile.max[i];
     const std::string got = "dim " + std::to_string(i) + ": got " + std::to_string(min) + ":" + std::to_string(opt) + ":" +
                             std::to_string(max);
     if (fixed != Shape::kDynamic && (min != fixed || opt != fixed || max != fixed))
@@ -95,7 +95,7 @@ Expected<std::vector<std::vector<Shape>>> resolve_input_shapes(std::span<const M
       return Status(StatusCode::kInvalidArgument, "profile of input " + quoted(profile.input) + " is given twice");
     INGOT_TRY(check_profile(profile, inputs[at]));
     profile_of[at] = &profile;
-    for (int i = 0; i < inputs[at].dims.rank; ++i)
+    for (int i = 0; i < inputs[at].shape.rank; ++i)
       if (const std::string& name = inputs[at].dim_names[static_cast<size_t>(i)]; !name.empty())
         named.emplace(name, DimRange{profile.min[i], profile.opt[i], profile.max[i]});
   }
@@ -106,14 +106,14 @@ Expected<std::vector<std::vector<Shape>>> resolve_input_shapes(std::span<const M
   for (size_t k = 0; k < inputs.size(); ++k) {
     const ModelInput& input = inputs[k];
     bool complete = true;
-    for (int i = 0; i < input.dims.rank; ++i) {
+    for (int i = 0; i < input.shape.rank; ++i) {
       const std::string& name = input.dim_names[static_cast<size_t>(i)];
-      DimRange range{input.dims[i], input.dims[i], input.dims[i]};
+      DimRange range{input.shape[i], input.shape[i], input.shape[i]};
       if (profile_of[k]) {
         range = {profile_of[k]->min[i], profile_of[k]->opt[i], profile_of[k]->max[i]};
       } else if (range.min == Shape::kDynamic) {
         const auto learned = name.empty() ? named.end() : named.find(name);
-        const bool only_batch = i == 0 && std::count(input.dims.span().begin(), input.dims.span().end(), Shape::kDynamic) == 1;
+        const bool only_batch = i == 0 && std::count(input.shape.span().begin(), input.shape.span().end(), Shape::kDynamic) == 1;
         if (learned != named.end()) range = learned->second;
         else if (only_batch) range = {1, 1, kDefaultMaxBatch};
         else complete = false;
@@ -129,7 +129,7 @@ Expected<std::vector<std::vector<Shape>>> resolve_input_shapes(std::span<const M
 
   std::vector<std::vector<Shape>> result(inputs.size());
   for (size_t k = 0; k < inputs.size(); ++k) {
-    Shape min = inputs[k].dims, opt = min, max = min, middle = min;
+    Shape min = inputs[k].shape, opt = min, max = min, middle = min;
     for (int i = 0; i < min.rank; ++i) {
       const DimRange& range = ranges[k][static_cast<size_t>(i)];
       min[i] = range.min, opt[i] = range.opt, max[i] = range.max, middle[i] = between(range);

@@ -5,7 +5,6 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <cstring>
@@ -14,25 +13,25 @@
 #include "builder/onnx/external_data.h"
 #include "builder/onnx/text.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace ingot {
 namespace {
 
 class Hasher {
  public:
-  Hasher() : state_(XXH64_createState()) { XXH64_reset(state_, 0); }
-  Hasher(const Hasher&) = delete;
-  Hasher& operator=(const Hasher&) = delete;
-  ~Hasher() { XXH64_freeState(state_); }
-  void add(const void* data, size_t bytes) { XXH64_update(state_, data, bytes); }
+  Hasher() { XXH64_reset(&state_, 0); }
+  void add(const void* data, size_t bytes) { XXH64_update(&state_, data, bytes); }
   std::string digest() const {
-    uint64_t value = XXH64_digest(state_);
+    uint64_t value = XXH64_digest(&state_);
     std::string text(16, '0');
     for (size_t i = 16; i-- > 0; value >>= 4) text[i] = "0123456789abcdef"[value & 15];
     return text;
   }
 
  private:
-  XXH64_state_t* state_;
+  XXH64_state_t state_;
 };
 
 class HashingFile : public google::protobuf::io::CopyingInputStream {

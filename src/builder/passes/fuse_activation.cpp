@@ -6,9 +6,9 @@
 namespace ingot {
 namespace {
 
-bool is_activation(const Match& m) {
+bool can_fuse(const Match& m) {
   const auto function = std::get<UnaryParams>(m.graph().node(m.root()).params).function;
-  if (function < UnaryFunction::kRelu || function > UnaryFunction::kQuickGelu) return false;
+  if (!is_activation(function) || function == UnaryFunction::kIdentity) return false;
   if (const auto* binary = std::get_if<BinaryParams>(&m.graph().node(m.node("y")).params)) {
     if (is_comparison(binary->function) || binary->function > BinaryFunction::kPRelu) return false;
   }
@@ -29,7 +29,7 @@ Expected<NodeId> set_activation(const Match& m, GraphEditor& editor) {
 }
 
 const Rewrite kRewrites[] = {
-    {"set_activation", "%y = Conv|ConvTranspose|MatMul|Binary(%a, %b, %c?, %d?)\n%z = Unary(%y:once)", is_activation, set_activation},
+    {"set_activation", "%y = Conv|ConvTranspose|MatMul|Binary(%a, %b, %c?, %d?)\n%z = Unary(%y:once)", can_fuse, set_activation},
 };
 
 }  // namespace

@@ -21,10 +21,12 @@ Status eliminate_dead_nodes(Graph&, const BuildOptions&);
 Status raise_composites(Graph&, const BuildOptions&);
 Status fuse_pad(Graph&, const BuildOptions&);
 Status fuse_conv_batchnorm(Graph&, const BuildOptions&);
+Status fuse_input_affine(Graph&, const BuildOptions&);
 Status fuse_bias(Graph&, const BuildOptions&);
 Status fuse_scale_into_matmul(Graph&, const BuildOptions&);
 Status fuse_residual_add(Graph&, const BuildOptions&);
 Status fuse_activation(Graph&, const BuildOptions&);
+Status fuse_attention(Graph&, const BuildOptions&);
 
 // Quantisation, from the calibration table in the options or from the model's own Q/DQ.
 Status absorb_quantization_parameters(Graph&, const BuildOptions&);
@@ -34,15 +36,18 @@ Status fuse_qdq(Graph&, const BuildOptions&);
 
 #define INGOT_PASS(name) Pass{#name, name}
 
-// Composites come before common subexpressions are looked for a second time: what they leave behind may be shared.
+// Composites come before common subexpressions are looked for a second time: what they leave behind may be shared. A bias
+// may stand before a batch norm or behind it.
 inline constexpr Pass kCanonicalisePasses[] = {
     INGOT_PASS(fold_constants),
     INGOT_PASS(eliminate_identities),
     INGOT_PASS(eliminate_common_subexpressions),
     INGOT_PASS(raise_composites),
     INGOT_PASS(fuse_pad),
+    INGOT_PASS(fuse_bias),
     INGOT_PASS(fuse_conv_batchnorm),
     INGOT_PASS(fuse_bias),
+    INGOT_PASS(fuse_input_affine),
     INGOT_PASS(fuse_scale_into_matmul),
     INGOT_PASS(eliminate_identities),
     INGOT_PASS(eliminate_common_subexpressions),

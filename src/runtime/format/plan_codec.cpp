@@ -69,6 +69,12 @@ Offset<format::Step> write_step(FlatBufferBuilder& builder, const Step& step) {
 
 
 
+// The verifier checks where a vector's length lies, but not its elements.
+template <class T, class Vector>
+bool aligned(const Vector* vector) {
+  return vector->size() == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) == 0;
+}
+
 // Every element of a vector or string takes at least one byte of the buffer, unless it is referred to twice.
 class Reader {
  public:
@@ -83,13 +89,13 @@ class Reader {
   template <class T, class U>
   bool list(const fb::Vector<U>* from, std::vector<T>& to) {
     if (!from) return true;
-    if (!spend(size_t{from->size()} * sizeof(U))) return false;
+    if (!aligned<U>(from) || !spend(size_t{from->size()} * sizeof(U))) return false;
     to.assign(from->begin(), from->end());
     return true;
   }
   bool shape(const fb::Vector<int64_t>* from, Shape& to) {
     if (!from) return true;
-    if (from->size() > static_cast<size_t>(Shape::kMaxRank)) return false;
+    if (!aligned<int64_t>(from) || from->size() > static_cast<size_t>(Shape::kMaxRank)) return false;
     to.rank = static_cast<int>(from->size());
     for (fb::uoffset_t i = 0; i < from->size(); ++i) to.dims[i] = from->Get(i);
     return true;
@@ -109,11 +115,11 @@ Status read_slot(Reader& reader, const format::Slot& from, Slot& to) {
   to.type.layout = static_cast<Layout>(from.layout());
   to.home = static_cast<Slot::Home>(from.home());
   if (!reader.shape(from.shape(), to.type.shape) || !reader.shape(from.max_shape(), to.max_shape))
-    return bad("slot '" + to.name + "': rank: need at most 8");
+    return bad("slot '" + to.name + "': rank: need at most 8, aligned");
   if (const format::Quant* quant = from.quant()) {
     QuantParams& q = to.type.quant.emplace();
     if (!reader.list(quant->scales(), q.scales) || !reader.list(quant->zero_points(), q.zero_points))
-      return bad("slot '" + to.name + "': scales are shared too often");
+      return bad("slot '" + to.name + "': scales are shared too often or not aligned");
     q.axis = quant->axis();
     q.trained = quant->trained();
   }
@@ -233,8 +239,9 @@ Expected<Plan> decode_plan(std::span<const std::byte> bytes, std::span<const std
       ProfileEntry& to = plan.profile.emplace_back();
       to.slot = entry->slot();
       if (!reader.shape(entry->min(), to.min) || !reader.shape(entry->opt(), to.opt) || !reader.shape(entry->max(), to.max))
-        return bad("profile: rank: need at most 8");
+        return bad("profile: rank: need at most 8, aligned");
     }
+  if (from.blobs() && !aligned<format::BlobRange>(from.blobs())) return bad("blob list is not aligned");
   if (from.blobs())
     for (const format::BlobRange* range : *from.blobs()) {
       if (range->offset() % 64 != 0 || range->offset() > blobs.size() || range->bytes() > blobs.size() - range->offset())

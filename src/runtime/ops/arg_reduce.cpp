@@ -1,6 +1,6 @@
 // ArgReduce: the place of the largest or smallest element along an axis, the first or the last of equals. NaN beats every
 // number, as in numpy.
-#include "runtime/ops/number.h"
+#include "runtime/ops/element.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/reduce_plan.h"
 
@@ -34,7 +34,8 @@ Status make_plan(const ArgReduceParams& params, const Shape& from, ReducePlan& p
 
 Status infer_types(const ArgReduceParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
   INGOT_TRY(check_arity(kOp, inputs, 1, 1, outputs));
-  if (inputs[0].dtype == DataType::kF8E4M3 || inputs[0].dtype == DataType::kF8E5M2) return refuse_type(inputs[0].dtype);
+  const DataType type = inputs[0].dtype;
+  if (type == DataType::kF8E4M3 || type == DataType::kF8E5M2 || type == DataType::kBool) return refuse_type(type);
   ReducePlan plan;
   INGOT_TRY(make_plan(params, inputs[0].shape, plan));
   if (plan.set_size == 0 && plan.shape.elements() != 0)
@@ -47,22 +48,23 @@ Status run_reference(const ArgReduceParams& params, std::span<const ConstTensorR
   INGOT_TRY(check_run(kOp, params, inputs, outputs));
   ReducePlan plan;
   INGOT_TRY(make_plan(params, inputs[0].type->shape, plan));
-  return with_number_type(inputs[0].type->dtype, [&]<class T>(T) -> Status {
+  const DataType type = inputs[0].type->dtype;
+  const auto search = [&]<class T>(T) {
     const T* in = inputs[0].as<T>();
     auto* out = outputs[0].as<int64_t>();
-    using Number = decltype(load_number(T{}));
-    Number best{};
+    Arithmetic<T> best{};
     int64_t place = 0, winner = 0;
     for_each_set(
         plan, [&] { place = winner = 0; },
         [&](int64_t at) {
-          const Number x = load_number(in[at]);
+          const Arithmetic<T> x = load_element(in[at]);
           if (place == 0 || beats(x, best, params.largest, params.select_last_index)) best = x, winner = place;
           ++place;
         },
         [&](int64_t i) { out[i] = winner; });
-    return {};
-  }, [&] { return refuse_type(inputs[0].type->dtype); });
+  };
+  if (with_float_type(type, search) || with_integer_type(type, search)) return {};
+  return refuse_type(type);
 }
 
 }  // namespace ingot

@@ -25,70 +25,104 @@ T floor_mod(T a, T b) {
 }
 
 template <class T>
-T (*float_function(F f))(T, T) {
+T (*float_function(F f))
+(T, T) {
   switch (f) {
-    case F::kAdd: return [](T a, T b) { return a + b; };
-    case F::kSub: return [](T a, T b) { return a - b; };
-    case F::kMul: return [](T a, T b) { return a * b; };
-    case F::kDiv: return [](T a, T b) { return a / b; };
-    case F::kPow: return float_power<T>;
-    case F::kMin: return [](T a, T b) { return a != a || a < b ? a : b; };  // NaN wins
-    case F::kMax: return [](T a, T b) { return a != a || a > b ? a : b; };
-    case F::kMod: return floor_mod<T>;
-    case F::kFmod: return [](T a, T b) { return std::fmod(a, b); };
-    case F::kPRelu: return [](T a, T b) { return a < 0 ? b * a : a; };
-    default: return nullptr;
+    case F::kAdd:
+      return [](T a, T b) { return a + b; };
+    case F::kSub:
+      return [](T a, T b) { return a - b; };
+    case F::kMul:
+      return [](T a, T b) { return a * b; };
+    case F::kDiv:
+      return [](T a, T b) { return a / b; };
+    case F::kPow:
+      return float_power<T>;
+    case F::kMin:
+      return [](T a, T b) { return a != a || a < b ? a : b; };  // NaN wins
+    case F::kMax:
+      return [](T a, T b) { return a != a || a > b ? a : b; };
+    case F::kMod:
+      return floor_mod<T>;
+    case F::kFmod:
+      return [](T a, T b) { return std::fmod(a, b); };
+    case F::kPRelu:
+      return [](T a, T b) { return a < 0 ? b * a : a; };
+    default:
+      return nullptr;
   }
 }
 
 // Sums, differences and products wrap; x / 0 and x mod 0 give 0; INT_MIN / −1 wraps to INT_MIN.
 template <class T>
-T (*integer_function(F f))(T, T) {
+T (*integer_function(F f))
+(T, T) {
   using U = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;  // no promotion to a signed type
   constexpr bool kSigned = std::is_signed_v<T>;
   switch (f) {
-    case F::kAdd: return [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); };
-    case F::kSub: return [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); };
-    case F::kMul: return [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); };
-    case F::kDiv: return [](T a, T b) -> T {
-      if (b == 0) return 0;
-      if (kSigned && b == static_cast<T>(-1)) return static_cast<T>(U{0} - static_cast<U>(a));
-      return static_cast<T>(a / b);
-    };
-    case F::kMin: return [](T a, T b) { return a < b ? a : b; };
-    case F::kMax: return [](T a, T b) { return a > b ? a : b; };
-    case F::kMod: return [](T a, T b) -> T {
-      if (b == 0 || (kSigned && b == static_cast<T>(-1))) return 0;
-      const T r = static_cast<T>(a % b);
-      return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
-    };
-    case F::kFmod: return [](T a, T b) -> T {
-      if (b == 0 || (kSigned && b == static_cast<T>(-1))) return 0;
-      return static_cast<T>(a % b);
-    };
-    case F::kPRelu: return [](T a, T b) { return a < 0 ? static_cast<T>(static_cast<U>(a) * static_cast<U>(b)) : a; };
-    case F::kBitwiseAnd: return [](T a, T b) { return static_cast<T>(a & b); };
-    case F::kBitwiseOr: return [](T a, T b) { return static_cast<T>(a | b); };
-    case F::kBitwiseXor: return [](T a, T b) { return static_cast<T>(a ^ b); };
-    case F::kShiftLeft: return [](T a, T b) -> T {
-      return b < 0 || static_cast<uint64_t>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(static_cast<U>(a) << b);
-    };
-    case F::kShiftRight: return [](T a, T b) -> T {
-      return b < 0 || static_cast<uint64_t>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(a >> b);
-    };
-    default: return nullptr;
+    case F::kAdd:
+      return [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); };
+    case F::kSub:
+      return [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); };
+    case F::kMul:
+      return [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); };
+    case F::kDiv:
+      return [](T a, T b) -> T {
+        if (b == 0) return 0;
+        if (kSigned && b == static_cast<T>(-1)) return static_cast<T>(U{0} - static_cast<U>(a));
+        return static_cast<T>(a / b);
+      };
+    case F::kMin:
+      return [](T a, T b) { return a < b ? a : b; };
+    case F::kMax:
+      return [](T a, T b) { return a > b ? a : b; };
+    case F::kMod:
+      return [](T a, T b) -> T {
+        if (b == 0 || (kSigned && b == static_cast<T>(-1))) return 0;
+        const T r = static_cast<T>(a % b);
+        return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
+      };
+    case F::kFmod:
+      return [](T a, T b) -> T {
+        if (b == 0 || (kSigned && b == static_cast<T>(-1))) return 0;
+        return static_cast<T>(a % b);
+      };
+    case F::kPRelu:
+      return [](T a, T b) { return a < 0 ? static_cast<T>(static_cast<U>(a) * static_cast<U>(b)) : a; };
+    case F::kBitwiseAnd:
+      return [](T a, T b) { return static_cast<T>(a & b); };
+    case F::kBitwiseOr:
+      return [](T a, T b) { return static_cast<T>(a | b); };
+    case F::kBitwiseXor:
+      return [](T a, T b) { return static_cast<T>(a ^ b); };
+    case F::kShiftLeft:
+      return [](T a, T b) -> T {
+        return b < 0 || static_cast<uint64_t>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(static_cast<U>(a) << b);
+      };
+    case F::kShiftRight:
+      return [](T a, T b) -> T {
+        return b < 0 || static_cast<uint64_t>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(a >> b);
+      };
+    default:
+      return nullptr;
   }
 }
 
 template <class T>
 bool (*comparison(F f))(T, T) {
   switch (f) {
-    case F::kEqual: return [](T a, T b) { return a == b; };
-    case F::kLess: return [](T a, T b) { return a < b; };
-    case F::kLessOrEqual: return [](T a, T b) { return a <= b; };
-    case F::kGreater: return [](T a, T b) { return a > b; };
-    case F::kGreaterOrEqual: return [](T a, T b) { return a >= b; };
-    default: return nullptr;
+    case F::kEqual:
+      return [](T a, T b) { return a == b; };
+    case F::kLess:
+      return [](T a, T b) { return a < b; };
+    case F::kLessOrEqual:
+      return [](T a, T b) { return a <= b; };
+    case F::kGreater:
+      return [](T a, T b) { return a > b; };
+    case F::kGreaterOrEqual:
+      return [](T a, T b) { return a >= b; };
+    default:
+      return nullptr;
   }
 }
 
@@ -100,8 +134,9 @@ struct Operands {
   void walk(Each&& each) const {
     for_each_row<2>(y.type->shape, {a.type->shape, b.type->shape},
                     [&](int64_t out, int64_t count, const auto& offsets, const auto& steps) {
-      for (int64_t i = 0; i < count; ++i) each(out + i, offsets[0] + i * steps[0], offsets[1] + i * steps[1]);
-    });
+                      for (int64_t i = 0; i < count; ++i)
+                        each(out + i, offsets[0] + i * steps[0], offsets[1] + i * steps[1]);
+                    });
   }
 };
 
@@ -123,8 +158,10 @@ bool run_float(const BinaryParams& p, const Operands& o) {
   if (!function) return false;
   o.walk([&](int64_t i, int64_t a, int64_t b) {
     A t = function(load_element(o.a.as<T>()[a]), load_element(o.b.as<T>()[b]));
-    if constexpr (std::is_same_v<A, double>) t = apply_activation_f64(p.activation, t);
-    else t = apply_activation(p.activation, t);
+    if constexpr (std::is_same_v<A, double>)
+      t = apply_activation_f64(p.activation, t);
+    else
+      t = apply_activation(p.activation, t);
     o.y.as<T>()[i] = store_float<T>(t);
   });
   return true;
@@ -158,10 +195,13 @@ void run_quantized(const BinaryParams& p, const Operands& o) {
   const bool clamp = is_quantized(y_type) && is_clamp(p.activation.function);
   const float s_y = clamp ? scale_of(y_type) : 1.0f;
   const float m_a = multiplier(scale_of(a_type), 1.0f, s_y);
-  const float m_b = p.function == F::kSub ? -multiplier(scale_of(b_type), 1.0f, s_y) : multiplier(scale_of(b_type), 1.0f, s_y);
+  const float m_b =
+      p.function == F::kSub ? -multiplier(scale_of(b_type), 1.0f, s_y) : multiplier(scale_of(b_type), 1.0f, s_y);
   const float m_ab = multiplier(scale_of(a_type), scale_of(b_type), s_y);
   const int32_t z_a = zero_point_of(a_type), z_b = zero_point_of(b_type), z_y = zero_point_of(y_type);
-  const ClampBounds bounds = is_quantized(y_type) ? clamp_bounds(clamp ? p.activation : Activation{}, y_type.dtype, scale_of(y_type), z_y) : ClampBounds{};
+  const ClampBounds bounds =
+      is_quantized(y_type) ? clamp_bounds(clamp ? p.activation : Activation{}, y_type.dtype, scale_of(y_type), z_y)
+                           : ClampBounds{};
   o.walk([&](int64_t i, int64_t ia, int64_t ib) {
     const int32_t a = byte_at(o.a, ia) - z_a, b = byte_at(o.b, ib) - z_b;
     const float t = p.function == F::kMul ? static_cast<float>(a * b) * m_ab
@@ -171,8 +211,10 @@ void run_quantized(const BinaryParams& p, const Operands& o) {
       return;
     }
     const float r = apply_activation(p.activation, t);
-    if (is_quantized(y_type)) o.y.as<uint8_t>()[i] = static_cast<uint8_t>(quantize_value(r, scale_of(y_type), z_y, bounds.lo, bounds.hi));
-    else o.y.as<float>()[i] = r;
+    if (is_quantized(y_type))
+      o.y.as<uint8_t>()[i] = static_cast<uint8_t>(quantize_value(r, scale_of(y_type), z_y, bounds.lo, bounds.hi));
+    else
+      o.y.as<float>()[i] = r;
   });
 }
 
@@ -182,9 +224,12 @@ bool run_mixed(const BinaryParams& p, const Operands& o) {
   const auto compare = comparison<float>(p.function);
   const auto function = float_function<float>(p.function);
   const auto real = [](const ConstTensorRef& t) { return is_quantized(*t.type) || t.type->dtype == DataType::kF32; };
-  if ((!compare && !function) || !real(o.a) || !real(o.b) || (!quantized && !compare && o.y.type->dtype != DataType::kF32)) return false;
+  if ((!compare && !function) || !real(o.a) || !real(o.b) ||
+      (!quantized && !compare && o.y.type->dtype != DataType::kF32))
+    return false;
   const auto value = [](const ConstTensorRef& t, int64_t i) {
-    return is_quantized(*t.type) ? dequantize_value(byte_at(t, i), scale_of(*t.type), zero_point_of(*t.type)) : t.as<float>()[i];
+    return is_quantized(*t.type) ? dequantize_value(byte_at(t, i), scale_of(*t.type), zero_point_of(*t.type))
+                                 : t.as<float>()[i];
   };
   const QuantRange range = quant_range(o.y.type->dtype);
   o.walk([&](int64_t i, int64_t a, int64_t b) {
@@ -193,8 +238,12 @@ bool run_mixed(const BinaryParams& p, const Operands& o) {
       return;
     }
     const float r = apply_activation(p.activation, function(value(o.a, a), value(o.b, b)));
-    if (!quantized) o.y.as<float>()[i] = r;
-    else o.y.as<uint8_t>()[i] = static_cast<uint8_t>(quantize_value(r, scale_of(*o.y.type), zero_point_of(*o.y.type), static_cast<int32_t>(range.lo), static_cast<int32_t>(range.hi)));
+    if (!quantized)
+      o.y.as<float>()[i] = r;
+    else
+      o.y.as<uint8_t>()[i] =
+          static_cast<uint8_t>(quantize_value(r, scale_of(*o.y.type), zero_point_of(*o.y.type),
+                                              static_cast<int32_t>(range.lo), static_cast<int32_t>(range.hi)));
   });
   return true;
 }
@@ -221,8 +270,10 @@ bool run_power(const Operands& o) {
     const auto loop = [&](auto t) {
       using E = decltype(t);
       o.walk([&](int64_t i, int64_t a, int64_t b) {
-        if constexpr (std::is_integral_v<E>) each(i, a, static_cast<int64_t>(o.b.as<E>()[b]));
-        else each(i, a, static_cast<double>(load_element(o.b.as<E>()[b])));
+        if constexpr (std::is_integral_v<E>)
+          each(i, a, static_cast<int64_t>(o.b.as<E>()[b]));
+        else
+          each(i, a, static_cast<double>(load_element(o.b.as<E>()[b])));
       });
       ran = true;
     };
@@ -231,15 +282,18 @@ bool run_power(const Operands& o) {
   with_float_type(base, [&](auto t) {
     using T = decltype(t);
     with_exponent([&](int64_t i, int64_t a, auto e) {
-      o.y.as<T>()[i] = store_float<T>(float_power<double>(static_cast<double>(load_element(o.a.as<T>()[a])), static_cast<double>(e)));
+      o.y.as<T>()[i] = store_float<T>(
+          float_power<double>(static_cast<double>(load_element(o.a.as<T>()[a])), static_cast<double>(e)));
     });
   });
   with_integer_type(base, [&](auto t) {
     using T = decltype(t);
     with_exponent([&](int64_t i, int64_t a, auto e) {
       const T x = o.a.as<T>()[a];
-      if constexpr (std::is_same_v<decltype(e), int64_t>) o.y.as<T>()[i] = integer_power(x, e);
-      else o.y.as<T>()[i] = saturate_cast<T>(std::pow(static_cast<double>(x), e));
+      if constexpr (std::is_same_v<decltype(e), int64_t>)
+        o.y.as<T>()[i] = integer_power(x, e);
+      else
+        o.y.as<T>()[i] = saturate_cast<T>(std::pow(static_cast<double>(x), e));
     });
   });
   return ran;
@@ -247,10 +301,12 @@ bool run_power(const Operands& o) {
 
 }  // namespace
 
-Status run_reference(const BinaryParams& params, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs) {
+Status run_reference(const BinaryParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
   const Operands o{inputs[0], inputs[1], outputs[0]};
   const DataType a = o.a.type->dtype, b = o.b.type->dtype;
-  const bool a_quantized = is_quantized(*o.a.type), b_quantized = is_quantized(*o.b.type), y_quantized = is_quantized(*o.y.type);
+  const bool a_quantized = is_quantized(*o.a.type), b_quantized = is_quantized(*o.b.type),
+             y_quantized = is_quantized(*o.y.type);
   bool ran = false;
   if (a_quantized && b_quantized && (y_quantized || o.y.type->dtype == DataType::kF32) &&
       (params.function == F::kAdd || params.function == F::kSub || params.function == F::kMul)) {
@@ -269,8 +325,9 @@ Status run_reference(const BinaryParams& params, std::span<const ConstTensorRef>
     with_integer_type(a, [&](auto t) { ran = run_integer<decltype(t)>(params, o); });
   }
   if (ran) return {};
-  return Status(StatusCode::kUnsupported, std::string(to_string(params.function)) + ": types: got " + to_string(*o.a.type) + " and " +
-                                          to_string(*o.b.type) + " to " + to_string(*o.y.type) + ", need one number type");
+  return Status(StatusCode::kUnsupported, std::string(to_string(params.function)) + ": types: got " +
+                                              to_string(*o.a.type) + " and " + to_string(*o.b.type) + " to " +
+                                              to_string(*o.y.type) + ", need one number type");
 }
 
 }  // namespace ingot

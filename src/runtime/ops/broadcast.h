@@ -8,7 +8,8 @@
 
 namespace ingot {
 
-// Calls row(out_offset, count, offsets, steps) for each row of `out`'s last dim; a step is 0 where that input is broadcast.
+// Calls row(out_offset, count, offsets, steps) for each row of `out`'s last dim; a step is 0 where that input is
+// broadcast.
 template <size_t N, class Row>
 void for_each_row(const Shape& out, const std::array<Shape, N>& inputs, Row&& row) {
   if (out.elements() == 0) return;

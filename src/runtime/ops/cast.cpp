@@ -10,7 +10,8 @@
 namespace ingot {
 namespace {
 
-// 8-bit floats of ONNX: bias, mantissa bits, and whether the top exponent holds ∞ (e5m2) or numbers (e4m3fn, NaN all ones).
+// 8-bit floats of ONNX: bias, mantissa bits, and whether the top exponent holds ∞ (e5m2) or numbers (e4m3fn, NaN all
+// ones).
 struct Float8 {
   int mantissa_bits, bias;
   bool has_infinity;
@@ -21,21 +22,26 @@ double float8_to_real(Float8 f, uint8_t bits) {
   const int exponent = (bits & 0x7f) >> f.mantissa_bits, mantissa = bits & ((1 << f.mantissa_bits) - 1);
   const int top = (1 << (7 - f.mantissa_bits)) - 1;
   double x;
-  if (f.has_infinity && exponent == top) x = mantissa ? NAN : INFINITY;
-  else if (!f.has_infinity && (bits & 0x7f) == 0x7f) x = NAN;
-  else if (exponent == 0) x = std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits);
-  else x = std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias - f.mantissa_bits);
+  if (f.has_infinity && exponent == top)
+    x = mantissa ? NAN : INFINITY;
+  else if (!f.has_infinity && (bits & 0x7f) == 0x7f)
+    x = NAN;
+  else if (exponent == 0)
+    x = std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits);
+  else
+    x = std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias - f.mantissa_bits);
   return bits & 0x80 ? -x : x;
 }
 
 uint8_t real_to_float8(Float8 f, double x, bool saturate) {
   const uint8_t sign = std::signbit(x) ? 0x80 : 0;
   const uint8_t largest = f.has_infinity ? 0x7b : 0x7e, nan = 0x7f, infinity = f.has_infinity ? 0x7c : 0x7f;
+  if (x == 0) return sign;
   if (x != x) return sign | nan;
   const double magnitude = std::fabs(x);
   if (std::isinf(x)) return sign | (saturate ? largest : infinity);
   int exponent = 0;
-  std::frexp(magnitude, &exponent);  // magnitude in [2^(exponent−1), 2^exponent)
+  std::frexp(magnitude, &exponent);                                       // magnitude in [2^(exponent−1), 2^exponent)
   const int unit = std::max(exponent - 1, 1 - f.bias) - f.mantissa_bits;  // exponent of one ulp
   const double rounded = std::nearbyint(std::ldexp(magnitude, -unit));
   if (std::ldexp(rounded, unit) > float8_to_real(f, largest)) return sign | (saturate ? largest : infinity);
@@ -47,43 +53,67 @@ uint8_t real_to_float8(Float8 f, double x, bool saturate) {
 // A number of any type without loss: integers as 64 bits, floats as double.
 struct Number {
   enum class Kind : uint8_t { kSigned, kUnsigned, kReal } kind;
-  union { int64_t s; uint64_t u; double r; };
+  union {
+    int64_t s;
+    uint64_t u;
+    double r;
+  };
 };
 
 Number read_number(DataType type, const void* data, int64_t i) {
   Number n{Number::Kind::kReal, {0}};
-  const bool ran = with_float_type(type, [&](auto t) { n.r = static_cast<double>(load_element(static_cast<const decltype(t)*>(data)[i])); }) ||
-    with_integer_type(type, [&](auto t) {
-      using T = decltype(t);
-      const T v = static_cast<const T*>(data)[i];
-      if constexpr (std::is_signed_v<T>) n.kind = Number::Kind::kSigned, n.s = v;
-      else n.kind = Number::Kind::kUnsigned, n.u = v;
-    });
+  const bool ran =
+      with_float_type(
+          type, [&](auto t) { n.r = static_cast<double>(load_element(static_cast<const decltype(t)*>(data)[i])); }) ||
+      with_integer_type(type, [&](auto t) {
+        using T = decltype(t);
+        const T v = static_cast<const T*>(data)[i];
+        if constexpr (std::is_signed_v<T>)
+          n.kind = Number::Kind::kSigned, n.s = v;
+        else
+          n.kind = Number::Kind::kUnsigned, n.u = v;
+      });
   if (ran) return n;
   const uint8_t byte = static_cast<const uint8_t*>(data)[i];
-  if (type == DataType::kBool) n.kind = Number::Kind::kUnsigned, n.u = byte != 0;
-  else n.r = float8_to_real(type == DataType::kF8E4M3 ? kE4M3 : kE5M2, byte);
+  if (type == DataType::kBool)
+    n.kind = Number::Kind::kUnsigned, n.u = byte != 0;
+  else
+    n.r = float8_to_real(type == DataType::kF8E4M3 ? kE4M3 : kE5M2, byte);
   return n;
 }
 
 void write_number(DataType type, void* data, int64_t i, const Number& n, bool saturate) {
-  const double real = n.kind == Number::Kind::kReal ? n.r : n.kind == Number::Kind::kSigned ? static_cast<double>(n.s) : static_cast<double>(n.u);
+  const double real = n.kind == Number::Kind::kReal     ? n.r
+                      : n.kind == Number::Kind::kSigned ? static_cast<double>(n.s)
+                                                        : static_cast<double>(n.u);
   const auto four_bits = [&](int64_t lo, int64_t hi) -> int64_t {
     if (n.kind == Number::Kind::kReal) return std::min(std::max(saturate_cast<int64_t>(n.r), lo), hi);
     const int64_t low = n.s & 15;  // narrowing drops the high bits
     return low > hi ? low - 16 : low;
   };
   switch (type) {
-    case DataType::kBool: static_cast<uint8_t*>(data)[i] = n.kind == Number::Kind::kReal ? n.r != 0 : n.u != 0; return;
-    case DataType::kF8E4M3: static_cast<uint8_t*>(data)[i] = real_to_float8(kE4M3, real, saturate); return;
-    case DataType::kF8E5M2: static_cast<uint8_t*>(data)[i] = real_to_float8(kE5M2, real, saturate); return;
-    case DataType::kS4: static_cast<int8_t*>(data)[i] = static_cast<int8_t>(four_bits(-8, 7)); return;
-    case DataType::kU4: static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(four_bits(0, 15)); return;
-    case DataType::kF32:  // from 64-bit integers directly, so that there is one rounding
-      static_cast<float*>(data)[i] = n.kind == Number::Kind::kReal ? static_cast<float>(n.r)
-                                   : n.kind == Number::Kind::kSigned ? static_cast<float>(n.s) : static_cast<float>(n.u);
+    case DataType::kBool:
+      static_cast<uint8_t*>(data)[i] = n.kind == Number::Kind::kReal ? n.r != 0 : n.u != 0;
       return;
-    default: break;
+    case DataType::kF8E4M3:
+      static_cast<uint8_t*>(data)[i] = real_to_float8(kE4M3, real, saturate);
+      return;
+    case DataType::kF8E5M2:
+      static_cast<uint8_t*>(data)[i] = real_to_float8(kE5M2, real, saturate);
+      return;
+    case DataType::kS4:
+      static_cast<int8_t*>(data)[i] = static_cast<int8_t>(four_bits(-8, 7));
+      return;
+    case DataType::kU4:
+      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(four_bits(0, 15));
+      return;
+    case DataType::kF32:  // from 64-bit integers directly, so that there is one rounding
+      static_cast<float*>(data)[i] = n.kind == Number::Kind::kReal     ? static_cast<float>(n.r)
+                                     : n.kind == Number::Kind::kSigned ? static_cast<float>(n.s)
+                                                                       : static_cast<float>(n.u);
+      return;
+    default:
+      break;
   }
   with_float_type(type, [&](auto t) { static_cast<decltype(t)*>(data)[i] = store_float<decltype(t)>(real); });
   with_integer_type(type, [&](auto t) {
@@ -99,23 +129,27 @@ Status run_reference(const WhereParams&, std::span<const ConstTensorRef> inputs,
   const size_t bytes = element_bytes(y.type->dtype);
   for_each_row<3>(y.type->shape, {inputs[0].type->shape, inputs[1].type->shape, inputs[2].type->shape},
                   [&](int64_t out, int64_t count, const auto& offsets, const auto& steps) {
-    for (int64_t i = 0; i < count; ++i) {
-      const size_t chosen = inputs[0].as<uint8_t>()[offsets[0] + i * steps[0]] ? 1 : 2;
-      std::memcpy(y.as<char>() + static_cast<size_t>(out + i) * bytes,
-                  inputs[chosen].as<char>() + static_cast<size_t>(offsets[chosen] + i * steps[chosen]) * bytes, bytes);
-    }
-  });
+                    for (int64_t i = 0; i < count; ++i) {
+                      const size_t chosen = inputs[0].as<uint8_t>()[offsets[0] + i * steps[0]] ? 1 : 2;
+                      std::memcpy(
+                          y.as<char>() + static_cast<size_t>(out + i) * bytes,
+                          inputs[chosen].as<char>() + static_cast<size_t>(offsets[chosen] + i * steps[chosen]) * bytes,
+                          bytes);
+                    }
+                  });
   return {};
 }
 
-Status run_reference(const CastParams& params, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs) {
+Status run_reference(const CastParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
   const DataType from = inputs[0].type->dtype, to = static_cast<DataType>(params.to);
   const int64_t count = inputs[0].type->shape.elements();
   if (from == to) {
     if (count > 0) std::memcpy(outputs[0].data, inputs[0].data, static_cast<size_t>(count) * element_bytes(to));
     return {};
   }
-  for (int64_t i = 0; i < count; ++i) write_number(to, outputs[0].data, i, read_number(from, inputs[0].data, i), params.saturate);
+  for (int64_t i = 0; i < count; ++i)
+    write_number(to, outputs[0].data, i, read_number(from, inputs[0].data, i), params.saturate);
   return {};
 }
 

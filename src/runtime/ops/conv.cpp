@@ -1,5 +1,5 @@
-// Reference convolution: each output row is a row of accumulators, to which every tap (channel, then kernel position, both
-// ascending) adds its scaled stretch of an input row; so bounds are worked out per tap and row, not per element.
+// Reference convolution: each output row is a row of accumulators, to which every tap (channel, then kernel position,
+// both ascending) adds its scaled stretch of an input row; so bounds are worked out per tap and row, not per element.
 #include "runtime/ops/conv.h"
 
 #include <algorithm>
@@ -55,7 +55,8 @@ std::string count_text(const char* what, int64_t got, int64_t need) {
 
 // What Conv and ConvTranspose ask alike of their operands; `channels` and `outputs` follow from the weights.
 template <class P>
-Status check_operands(const char* op, const P& p, std::span<const OpInput> inputs, int64_t& channels, int64_t& outputs) {
+Status check_operands(const char* op, const P& p, std::span<const OpInput> inputs, int64_t& channels,
+                      int64_t& outputs) {
   constexpr bool kTransposed = std::is_same_v<P, ConvTransposeParams>;
   if (inputs.size() < 2 || !inputs[0].present || !inputs[1].present)
     return bad_operand(op, "inputs missing: got " + std::to_string(inputs.size()) + ", need x and weights");
@@ -63,10 +64,12 @@ Status check_operands(const char* op, const P& p, std::span<const OpInput> input
   if (x.rank < 3 || x.rank > 2 + kMaxSpatialDims)
     return bad_operand(op, "rank of input: got " + to_string(x) + ", need 3 to 5 dims");
   if (w.rank != x.rank)
-    return bad_operand(op, "rank of weights: got " + std::to_string(w.rank) + ", need " + std::to_string(x.rank) + " as the input");
-  if (is_float(inputs[0].dtype) ? inputs[1].dtype != inputs[0].dtype : !is_byte(inputs[0].dtype) || !is_byte(inputs[1].dtype))
+    return bad_operand(
+        op, "rank of weights: got " + std::to_string(w.rank) + ", need " + std::to_string(x.rank) + " as the input");
+  if (is_float(inputs[0].dtype) ? inputs[1].dtype != inputs[0].dtype
+                                : !is_byte(inputs[0].dtype) || !is_byte(inputs[1].dtype))
     return bad_operand(op, "types of input and weights: got " + std::string(to_string(inputs[0].dtype)) + " and " +
-                           std::string(to_string(inputs[1].dtype)) + ", need one float type, or u8/s8 each");
+                               std::string(to_string(inputs[1].dtype)) + ", need one float type, or u8/s8 each");
   INGOT_TRY(check_window_attributes(op, x.rank - 2, p.strides, p.pads, p.dilations));
   if (p.groups < 1) return bad_operand(op, count_text("groups", p.groups, 1) + " or more");
   const std::string weights = " (weights " + to_string(w) + " × groups " + std::to_string(p.groups) + ")";
@@ -74,15 +77,17 @@ Status check_operands(const char* op, const P& p, std::span<const OpInput> input
       __builtin_mul_overflow(kTransposed ? w[0] : w[1], kTransposed ? int64_t{1} : p.groups, &channels))
     return bad_operand(op, "too many channels" + weights);
   if (x[1] != channels)
-    return bad_operand(op, "input has " + std::to_string(x[1]) + " channels: got " + std::to_string(x[1]) +
-                           ", need " + std::to_string(channels) + weights);
+    return bad_operand(op, "input has " + std::to_string(x[1]) + " channels: got " + std::to_string(x[1]) + ", need " +
+                               std::to_string(channels) + weights);
   if ((kTransposed ? channels : outputs) % p.groups != 0)
     return bad_operand(op, std::string(kTransposed ? "input" : "output") + " channels not a multiple of groups: got " +
-                           std::to_string(kTransposed ? channels : outputs) + ", need a multiple of " + std::to_string(p.groups));
+                               std::to_string(kTransposed ? channels : outputs) + ", need a multiple of " +
+                               std::to_string(p.groups));
   if (inputs.size() > 2 && inputs[2].present && !(inputs[2].shape.rank == 1 && inputs[2].shape[0] == outputs))
     return bad_operand(op, "bias: got " + to_string(inputs[2].shape) + ", need " + std::to_string(outputs));
   if (!is_activation(p.activation.function))
-    return bad_operand(op, "fused function: got " + std::string(to_string(p.activation.function)) + ", need an activation");
+    return bad_operand(op,
+                       "fused function: got " + std::string(to_string(p.activation.function)) + ", need an activation");
   return {};
 }
 
@@ -117,14 +122,15 @@ int64_t source(const WindowAxis& a, bool transposed, int64_t o, int64_t k) {
 
 // acc[j] += weight · (x[i] − zero) for all positions first + j of one row, j < count, that tap k connects to an input.
 template <class Acc, class X>
-void add_tap(const WindowAxis& a, bool transposed, const X* x, Acc weight, Acc zero, int64_t k, int64_t first, int64_t count, Acc* acc) {
+void add_tap(const WindowAxis& a, bool transposed, const X* x, Acc weight, Acc zero, int64_t k, int64_t first,
+             int64_t count, Acc* acc) {
   const auto value = [&](int64_t i) { return static_cast<Acc>(load_element(x[i])) - zero; };
   const int64_t shift = k * a.dilation - a.pad.begin;
   if (transposed) {  // o = i·stride + shift
     const int64_t begin = std::clamp<int64_t>(ceil_div(first - shift, a.stride), 0, a.in);
     const int64_t end = std::clamp<int64_t>(ceil_div(first + count - shift, a.stride), begin, a.in);
     for (int64_t i = begin; i < end; ++i) acc[i * a.stride + shift - first] += weight * value(i);
-  } else {           // i = o·stride + shift
+  } else {  // i = o·stride + shift
     const int64_t begin = std::clamp<int64_t>(ceil_div(-shift, a.stride), first, first + count);
     const int64_t end = std::clamp<int64_t>(ceil_div(a.in - shift, a.stride), begin, first + count);
     if (a.stride == 1) {
@@ -135,7 +141,8 @@ void add_tap(const WindowAxis& a, bool transposed, const X* x, Acc weight, Acc z
   }
 }
 
-// Calls store(o, first, count, acc) for every stretch of every output row; `first` indexes y. Integer sums are modulo 2^32.
+// Calls store(o, first, count, acc) for every stretch of every output row; `first` indexes y. Integer sums are modulo
+// 2^32.
 template <class Acc, class X, class W, class ZeroOf, class Store>
 void convolve(const Problem3d& p, const X* x, const W* w, int32_t x_zero, ZeroOf&& w_zero, Store&& store) {
   const auto& [d, h, r] = p.window.axis;
@@ -151,7 +158,8 @@ void convolve(const Problem3d& p, const X* x, const W* w, int32_t x_zero, ZeroOf
             for (int64_t c = 0; c < group_channels; ++c) {
               const int64_t channel = group * group_channels + c;
               const X* image = x + (n * p.channels + channel) * p.in_size();
-              const W* taps = w + (p.transposed ? channel * group_outputs + o % group_outputs : o * group_channels + c) * p.taps();
+              const W* taps =
+                  w + (p.transposed ? channel * group_outputs + o % group_outputs : o * group_channels + c) * p.taps();
               for (int64_t kd = 0; kd < d.kernel; ++kd) {
                 const int64_t id = source(d, p.transposed, od, kd);
                 if (id < 0) continue;
@@ -159,8 +167,10 @@ void convolve(const Problem3d& p, const X* x, const W* w, int32_t x_zero, ZeroOf
                   const int64_t ih = source(h, p.transposed, oh, kh);
                   if (ih < 0) continue;
                   for (int64_t k = 0; k < r.kernel; ++k) {
-                    const Acc weight = static_cast<Acc>(load_element(taps[(kd * h.kernel + kh) * r.kernel + k])) - static_cast<Acc>(w_zero(o));
-                    add_tap(r, p.transposed, image + (id * h.in + ih) * r.in, weight, static_cast<Acc>(x_zero), k, first, count, acc);
+                    const Acc weight = static_cast<Acc>(load_element(taps[(kd * h.kernel + kh) * r.kernel + k])) -
+                                       static_cast<Acc>(w_zero(o));
+                    add_tap(r, p.transposed, image + (id * h.in + ih) * r.in, weight, static_cast<Acc>(x_zero), k,
+                            first, count, acc);
                   }
                 }
               }
@@ -170,21 +180,25 @@ void convolve(const Problem3d& p, const X* x, const W* w, int32_t x_zero, ZeroOf
 }
 
 template <class T>
-void run_float(const Problem3d& p, const Activation& activation, std::span<const ConstTensorRef> inputs, const TensorRef& y) {
+void run_float(const Problem3d& p, const Activation& activation, std::span<const ConstTensorRef> inputs,
+               const TensorRef& y) {
   using A = Arithmetic<T>;
   const T* bias = inputs.size() > 2 && inputs[2] ? inputs[2].as<T>() : nullptr;
   const T* residual = inputs.size() > 3 && inputs[3] ? inputs[3].as<T>() : nullptr;
-  convolve<A>(p, inputs[0].as<T>(), inputs[1].as<T>(), 0, [](int64_t) { return 0; },
-              [&](int64_t o, int64_t first, int64_t count, const A* acc) {
-    for (int64_t j = 0; j < count; ++j) {
-      A t = acc[j];
-      if (bias) t += load_element(bias[o]);
-      if (residual) t += load_element(residual[first + j]);
-      if constexpr (std::is_same_v<A, double>) t = apply_activation_f64(activation, t);
-      else t = apply_activation(activation, t);
-      y.as<T>()[first + j] = store_float<T>(t);
-    }
-  });
+  convolve<A>(
+      p, inputs[0].as<T>(), inputs[1].as<T>(), 0, [](int64_t) { return 0; },
+      [&](int64_t o, int64_t first, int64_t count, const A* acc) {
+        for (int64_t j = 0; j < count; ++j) {
+          A t = acc[j];
+          if (bias) t += load_element(bias[o]);
+          if (residual) t += load_element(residual[first + j]);
+          if constexpr (std::is_same_v<A, double>)
+            t = apply_activation_f64(activation, t);
+          else
+            t = apply_activation(activation, t);
+          y.as<T>()[first + j] = store_float<T>(t);
+        }
+      });
 }
 
 template <class X, class W>
@@ -194,28 +208,36 @@ void run_integer(const Problem3d& p, const IntEpilogue& e, std::span<const Const
   const ConstTensorRef residual = inputs.size() > 3 ? inputs[3] : ConstTensorRef{};
   // A transposed convolution's scales belong to dim 1 of its weights, the outputs of one group.
   const int64_t per_channel = p.transposed ? p.outputs / p.groups : p.outputs;
-  convolve<uint32_t>(p, inputs[0].as<X>(), inputs[1].as<W>(), zero_point_of(x_type),
-                     [&](int64_t o) { return zero_point_of(w_type, o % per_channel); },
-                     [&](int64_t o, int64_t first, int64_t count, const uint32_t* acc) {
-    const float m = multiplier(scale_of(x_type), scale_of(w_type, o % per_channel), e.multiplier_scale());
-    for (int64_t j = 0; j < count; ++j) {
-      const int64_t i = first + j;
-      const int32_t sum = static_cast<int32_t>(acc[j] + (bias ? static_cast<uint32_t>(bias[o]) : 0u));
-      int32_t q = 0;
-      float f = 0;
-      if (e.residual == IntEpilogue::Residual::kFloat) f = residual.as<float>()[i];
-      else if (residual) q = residual.type->dtype == DataType::kU8 ? residual.as<uint8_t>()[i] : residual.as<int8_t>()[i];
-      if (e.form == IntEpilogue::Form::kAccumulator) y.as<int32_t>()[i] = sum;
-      else if (e.form == IntEpilogue::Form::kReal) y.as<float>()[i] = epilogue_real(e, sum, m, q, f);
-      else y.as<uint8_t>()[i] = static_cast<uint8_t>(epilogue_quantized(e, sum, m, q, f));  // s8 has the same bits
-    }
-  });
+  convolve<uint32_t>(
+      p, inputs[0].as<X>(), inputs[1].as<W>(), zero_point_of(x_type),
+      [&](int64_t o) { return zero_point_of(w_type, o % per_channel); },
+      [&](int64_t o, int64_t first, int64_t count, const uint32_t* acc) {
+        const float m = multiplier(scale_of(x_type), scale_of(w_type, o % per_channel), e.multiplier_scale());
+        for (int64_t j = 0; j < count; ++j) {
+          const int64_t i = first + j;
+          const int32_t sum = static_cast<int32_t>(acc[j] + (bias ? static_cast<uint32_t>(bias[o]) : 0u));
+          int32_t q = 0;
+          float f = 0;
+          if (e.residual == IntEpilogue::Residual::kFloat)
+            f = residual.as<float>()[i];
+          else if (residual)
+            q = residual.type->dtype == DataType::kU8 ? residual.as<uint8_t>()[i] : residual.as<int8_t>()[i];
+          if (e.form == IntEpilogue::Form::kAccumulator)
+            y.as<int32_t>()[i] = sum;
+          else if (e.form == IntEpilogue::Form::kReal)
+            y.as<float>()[i] = epilogue_real(e, sum, m, q, f);
+          else
+            y.as<uint8_t>()[i] = static_cast<uint8_t>(epilogue_quantized(e, sum, m, q, f));  // s8 has the same bits
+        }
+      });
 }
 
-Status run(const char* op, Problem3d& p, const Activation& activation, std::span<const ConstTensorRef> inputs, const TensorRef& y) {
+Status run(const char* op, Problem3d& p, const Activation& activation, std::span<const ConstTensorRef> inputs,
+           const TensorRef& y) {
   auto& [d, h, r] = p.window.axis;
-  const bool pointwise = p.taps() == 1 && p.in_size() == p.out_size() && d.in == d.out && h.in == h.out && !p.transposed &&
-                         d.pad.begin + h.pad.begin + r.pad.begin == 0 && d.stride * h.stride * r.stride == 1;
+  const bool pointwise = p.taps() == 1 && p.in_size() == p.out_size() && d.in == d.out && h.in == h.out &&
+                         !p.transposed && d.pad.begin + h.pad.begin + r.pad.begin == 0 &&
+                         d.stride * h.stride * r.stride == 1;
   if (pointwise) {  // long rows are faster
     r.in = r.out = p.in_size();
     d = h = WindowAxis{};
@@ -226,8 +248,9 @@ Status run(const char* op, Problem3d& p, const Activation& activation, std::span
   if (ran) return {};
   if (!is_byte(x) || !is_byte(w))
     return Status(StatusCode::kUnsupported, std::string(op) + ": types: got " + to_string(*inputs[0].type) + " and " +
-                                            to_string(*inputs[1].type) + ", need floats, or u8/s8 each");
-  INGOT_ASSIGN(const IntEpilogue e, make_int_epilogue(op, activation, inputs.size() > 3 ? inputs[3].type : nullptr, *y.type));
+                                                to_string(*inputs[1].type) + ", need floats, or u8/s8 each");
+  INGOT_ASSIGN(const IntEpilogue e,
+               make_int_epilogue(op, activation, inputs.size() > 3 ? inputs[3].type : nullptr, *y.type));
   if (x == DataType::kU8)
     w == DataType::kU8 ? run_integer<uint8_t, uint8_t>(p, e, inputs, y) : run_integer<uint8_t, int8_t>(p, e, inputs, y);
   else
@@ -264,7 +287,8 @@ Status infer_types(const ConvParams& params, std::span<const OpInput> inputs, st
   return finish_output("conv", inputs, y, outputs);
 }
 
-Status run_reference(const ConvParams& params, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs) {
+Status run_reference(const ConvParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
   const Shape &x = inputs[0].type->shape, &w = inputs[1].type->shape, &y = outputs[0].type->shape;
   Problem3d p = problem_of(x, y, params.groups);
   const int n = x.rank - 2;
@@ -286,24 +310,27 @@ Status infer_types(const ConvTransposeParams& params, std::span<const OpInput> i
   if (given != 0 && given != static_cast<size_t>(n) && given != static_cast<size_t>(n) + 2)
     return bad_operand(op, count_text("length of output_shape", static_cast<int64_t>(given), n));
   if (!params.output_padding.empty() && params.output_padding.size() != static_cast<size_t>(n))
-    return bad_operand(op, count_text("length of output_padding", static_cast<int64_t>(params.output_padding.size()), n));
+    return bad_operand(op,
+                       count_text("length of output_padding", static_cast<int64_t>(params.output_padding.size()), n));
   Shape y = x;
   y[1] = count;
   for (int i = 0; i < n; ++i) {
     const int64_t extra = attribute(params.output_padding, i, 0);
     if (extra < 0 || extra > INT32_MAX) return bad_operand(op, count_text("output_padding", extra, 0) + " or more");
     if (w[i + 2] < 1 || w[i + 2] > INT32_MAX || x[i + 2] < 1 || x[i + 2] > INT32_MAX)
-      return bad_operand(op, "size of spatial dim " + std::to_string(i) + ": got input " + std::to_string(x[i + 2]) + " and kernel " +
-                             std::to_string(w[i + 2]) + ", need 1 to 2147483647");
+      return bad_operand(op, "size of spatial dim " + std::to_string(i) + ": got input " + std::to_string(x[i + 2]) +
+                                 " and kernel " + std::to_string(w[i + 2]) + ", need 1 to 2147483647");
     const WindowAxis axis = transposed_axis(params, i, n, x[i + 2], w[i + 2]);
     y[i + 2] = axis.out;
     if (axis.out < 1)
-      return bad_operand(op, count_text(("output size of spatial dim " + std::to_string(i)).c_str(), axis.out, 1) + " or more");
+      return bad_operand(
+          op, count_text(("output size of spatial dim " + std::to_string(i)).c_str(), axis.out, 1) + " or more");
   }
   return finish_output(op, inputs, y, outputs);
 }
 
-Status run_reference(const ConvTransposeParams& params, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs) {
+Status run_reference(const ConvTransposeParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
   const Shape &x = inputs[0].type->shape, &w = inputs[1].type->shape, &y = outputs[0].type->shape;
   Problem3d p = problem_of(x, y, params.groups);
   p.transposed = true;

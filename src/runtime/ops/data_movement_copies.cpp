@@ -84,7 +84,7 @@ Status run_reference(const TransposeParams& params, std::span<const ConstTensorR
 
 Status infer_types(const ConcatParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
   constexpr std::string_view kOp = "concat";
-  INGOT_TRY(check_arity(kOp, inputs, 1, inputs.size(), outputs));
+  INGOT_TRY(check_arity(kOp, inputs, 1, std::max<size_t>(inputs.size(), 1), outputs));
   for (size_t i = 1; i < inputs.size(); ++i)
     if (!inputs[i].present) return refuse(kOp, "input " + std::to_string(i) + " is left out", "nothing", "a tensor");
   Shape to = inputs[0].shape;

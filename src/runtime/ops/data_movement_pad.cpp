@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/ops/data_movement.h"
+#include "runtime/ops/element.h"
 #include "runtime/ops/quantize.h"
 #include "runtime/ops/strided_copy.h"
 #include "runtime/ops/type_rule.h"
@@ -18,8 +19,6 @@ struct PadPlan {
   Shape shape, kept;
   std::array<int64_t, Shape::kMaxRank> crop{}, before{};
 };
-
-bool is_quantised_byte(DataType type) { return type == DataType::kU8 || type == DataType::kS8; }
 
 Status plan_dim(PadMode mode, int64_t dim, int64_t begin, int64_t end, int axis, PadPlan& plan) {
   const auto at = static_cast<size_t>(axis);
@@ -84,8 +83,8 @@ int64_t source_index(PadMode mode, int64_t i, int64_t before, int64_t kept, int6
 Status padding_element(std::span<const ConstTensorRef> inputs, std::array<std::byte, 8>& element) {
   element.fill(std::byte{0});
   const TensorType& type = *inputs[0].type;
-  const bool quantised = type.quant && !type.quant->scales.empty() && is_quantised_byte(type.dtype);
-  const int32_t zero_point = quantised && !type.quant->zero_points.empty() ? type.quant->zero_points[0] : 0;
+  const bool quantised = is_quantized(type);
+  const int32_t zero_point = quantised ? zero_point_of(type) : 0;
   const auto store_byte = [&](int32_t q) { element[0] = static_cast<std::byte>(static_cast<uint8_t>(q)); };
   if (!has_input(inputs, 2)) {
     if (quantised) store_byte(zero_point);
@@ -96,7 +95,7 @@ Status padding_element(std::span<const ConstTensorRef> inputs, std::array<std::b
     std::memcpy(element.data(), value.data, element_bytes(type.dtype));
   } else if (quantised && value.type->dtype == DataType::kF32) {
     const bool is_signed = type.dtype == DataType::kS8;
-    store_byte(quantize_value(*value.as<float>(), type.quant->scales[0], zero_point, is_signed ? -128 : 0,
+    store_byte(quantize_value(*value.as<float>(), scale_of(type), zero_point, is_signed ? -128 : 0,
                               is_signed ? 127 : 255));
   } else {
     return refuse(kOp, "type of the value", to_string(value.type->dtype), to_string(type.dtype),
@@ -159,7 +158,7 @@ Status infer_types(const PadParams& params, std::span<const OpInput> inputs, std
     const OpInput& value = inputs[2];
     if (value.shape.elements() != 1)
       return refuse(kOp, "elements of the value", std::to_string(value.shape.elements()), "1");
-    if (value.dtype != inputs[0].dtype && !(value.dtype == DataType::kF32 && is_quantised_byte(inputs[0].dtype)))
+    if (value.dtype != inputs[0].dtype && !(value.dtype == DataType::kF32 && is_byte(inputs[0].dtype)))
       return refuse(kOp, "type of the value", to_string(value.dtype), to_string(inputs[0].dtype));
   }
   PadPlan plan;

@@ -1,4 +1,5 @@
-// Slice: numpy's basic indexing with steps of either sign.
+// Slice: basic indexing with steps of either sign. As in ONNX and unlike numpy, a negative step starts at the first element
+// where its start lies before it.
 #include <algorithm>
 
 #include "runtime/ops/data_movement.h"

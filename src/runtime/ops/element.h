@@ -17,18 +17,26 @@ using Arithmetic = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<
 
 template <class T>
 Arithmetic<T> load_element(T x) {
-  if constexpr (std::is_same_v<T, Half>) return f16_to_f32(x.bits);
-  else if constexpr (std::is_same_v<T, BFloat16>) return bf16_to_f32(x.bits);
-  else return x;
+  if constexpr (std::is_same_v<T, Half>)
+    return f16_to_f32(x.bits);
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return bf16_to_f32(x.bits);
+  else
+    return x;
 }
 // One rounding from any arithmetic float type to storage.
 template <class T, class A>
 T store_float(A x) {
-  if constexpr (std::is_same_v<T, Half> && std::is_same_v<A, double>) return {f32_to_f16(f64_to_f32_odd(x))};
-  else if constexpr (std::is_same_v<T, BFloat16> && std::is_same_v<A, double>) return {f32_to_bf16(f64_to_f32_odd(x))};
-  else if constexpr (std::is_same_v<T, Half>) return {f32_to_f16(static_cast<float>(x))};
-  else if constexpr (std::is_same_v<T, BFloat16>) return {f32_to_bf16(static_cast<float>(x))};
-  else return static_cast<T>(x);
+  if constexpr (std::is_same_v<T, Half> && std::is_same_v<A, double>)
+    return {f32_to_f16(f64_to_f32_odd(x))};
+  else if constexpr (std::is_same_v<T, BFloat16> && std::is_same_v<A, double>)
+    return {f32_to_bf16(f64_to_f32_odd(x))};
+  else if constexpr (std::is_same_v<T, Half>)
+    return {f32_to_f16(static_cast<float>(x))};
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return {f32_to_bf16(static_cast<float>(x))};
+  else
+    return static_cast<T>(x);
 }
 
 // Truncates towards zero and saturates; NaN gives 0.
@@ -44,26 +52,54 @@ T saturate_cast(double x) {
 template <class F>
 bool with_float_type(DataType type, F&& f) {
   switch (type) {
-    case DataType::kF32: f(float{}); return true;
-    case DataType::kF64: f(double{}); return true;
-    case DataType::kF16: f(Half{}); return true;
-    case DataType::kBF16: f(BFloat16{}); return true;
-    default: return false;
+    case DataType::kF32:
+      f(float{});
+      return true;
+    case DataType::kF64:
+      f(double{});
+      return true;
+    case DataType::kF16:
+      f(Half{});
+      return true;
+    case DataType::kBF16:
+      f(BFloat16{});
+      return true;
+    default:
+      return false;
   }
 }
 // The same for integer types; bool is none.
 template <class F>
 bool with_integer_type(DataType type, F&& f) {
   switch (type) {
-    case DataType::kS8: case DataType::kS4: f(int8_t{}); return true;
-    case DataType::kU8: case DataType::kU4: f(uint8_t{}); return true;
-    case DataType::kS16: f(int16_t{}); return true;
-    case DataType::kU16: f(uint16_t{}); return true;
-    case DataType::kS32: f(int32_t{}); return true;
-    case DataType::kU32: f(uint32_t{}); return true;
-    case DataType::kS64: f(int64_t{}); return true;
-    case DataType::kU64: f(uint64_t{}); return true;
-    default: return false;
+    case DataType::kS8:
+    case DataType::kS4:
+      f(int8_t{});
+      return true;
+    case DataType::kU8:
+    case DataType::kU4:
+      f(uint8_t{});
+      return true;
+    case DataType::kS16:
+      f(int16_t{});
+      return true;
+    case DataType::kU16:
+      f(uint16_t{});
+      return true;
+    case DataType::kS32:
+      f(int32_t{});
+      return true;
+    case DataType::kU32:
+      f(uint32_t{});
+      return true;
+    case DataType::kS64:
+      f(int64_t{});
+      return true;
+    case DataType::kU64:
+      f(uint64_t{});
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -1,7 +1,8 @@
-// Transcendental functions as a fixed sequence of IEEE float32 + − × ÷ fma and integer shifts, so that scalar code, AVX2,
-// AVX-512 and CUDA give the same bits (docs/numerics.md). Each function is a template over "vector traits" V that supply
-// those primitives; an ISA file defines its traits in its own anonymous namespace and instantiates the same code.
-// Only the payload of a NaN may differ between instantiations. Error bounds are tested in tests/ops/exact_math_test.cpp.
+// Transcendental functions as a fixed sequence of IEEE float32 + − × ÷ fma and integer shifts, so that scalar code,
+// AVX2, AVX-512 and CUDA give the same bits (docs/numerics.md). Each function is a template over "vector traits" V that
+// supply those primitives; an ISA file defines its traits in its own anonymous namespace and instantiates the same
+// code. Only the payload of a NaN may differ between instantiations. Error bounds are tested in
+// tests/ops/exact_math_test.cpp.
 //
 // V::F, V::I, V::M          vectors of float, of int32, and a comparison's result
 // set(float) set_i(int)     all lanes equal
@@ -18,7 +19,9 @@
 namespace ingot::exact {
 
 // Everything below is inlined into its caller: no copy compiled for one instruction set may serve another.
-#define INGOT_EXACT template <class V> [[gnu::always_inline]] inline typename V::F
+#define INGOT_EXACT  \
+  template <class V> \
+  [[gnu::always_inline]] inline typename V::F
 
 template <class V>
 [[gnu::always_inline]] inline typename V::F abs(typename V::F x) {
@@ -26,8 +29,8 @@ template <class V>
 }
 // |magnitude| with the sign of `sign`.
 INGOT_EXACT copy_sign(typename V::F magnitude, typename V::F sign) {
-  return V::from_bits(V::ior(V::iand(V::bits(magnitude), V::set_i(0x7fffffff)),
-                             V::iand(V::bits(sign), V::set_i(INT32_MIN))));
+  return V::from_bits(
+      V::ior(V::iand(V::bits(magnitude), V::set_i(0x7fffffff)), V::iand(V::bits(sign), V::set_i(INT32_MIN))));
 }
 
 // x = n·ln 2 + r with |r| ≤ ln 2 / 2. For |x| < 2^20.
@@ -57,9 +60,7 @@ INGOT_EXACT small_expm1(typename V::F r) {
   return V::fma(p, V::mul(r, r), r);
 }
 // 2^n for −126 ≤ n ≤ 127.
-INGOT_EXACT power_of_two(typename V::I n) {
-  return V::from_bits(V::template shl<23>(V::iadd(n, V::set_i(127))));
-}
+INGOT_EXACT power_of_two(typename V::I n) { return V::from_bits(V::template shl<23>(V::iadd(n, V::set_i(127)))); }
 
 // e^x: overflows to ∞ above 88.72, underflows gradually to 0 at −103.97.
 INGOT_EXACT exp(typename V::F x) {
@@ -187,25 +188,44 @@ INGOT_EXACT leaky_relu(typename V::F x, typename V::F alpha) {
 // f(x). alpha and beta are the op's, rounded to float.
 INGOT_EXACT activation(UnaryFunction f, typename V::F x, typename V::F alpha, typename V::F beta) {
   switch (f) {
-    case UnaryFunction::kRelu: return V::max(V::set(0.0f), x);
-    case UnaryFunction::kClip: return clip<V>(x, alpha, beta);
-    case UnaryFunction::kLeakyRelu: return leaky_relu<V>(x, alpha);
-    case UnaryFunction::kSigmoid: return sigmoid<V>(x);
-    case UnaryFunction::kHardSigmoid: return hard_sigmoid<V>(x, alpha, beta);
-    case UnaryFunction::kHardSwish: return hard_swish<V>(x);
-    case UnaryFunction::kSilu: return silu<V>(x);
-    case UnaryFunction::kTanh: return tanh<V>(x);
-    case UnaryFunction::kGelu: return gelu<V>(x);
-    case UnaryFunction::kGeluTanh: return gelu_tanh<V>(x);
-    case UnaryFunction::kElu: return elu<V>(x, alpha);
-    case UnaryFunction::kSelu: return selu<V>(x, alpha, beta);
-    case UnaryFunction::kCelu: return celu<V>(x, alpha);
-    case UnaryFunction::kSoftplus: return softplus<V>(x);
-    case UnaryFunction::kSoftsign: return softsign<V>(x);
-    case UnaryFunction::kMish: return mish<V>(x);
-    case UnaryFunction::kThresholdedRelu: return V::select(V::lt(alpha, x), x, V::set(0.0f));
-    case UnaryFunction::kQuickGelu: return quick_gelu<V>(x, alpha);
-    default: return x;
+    case UnaryFunction::kRelu:
+      return V::max(V::set(0.0f), x);
+    case UnaryFunction::kClip:
+      return clip<V>(x, alpha, beta);
+    case UnaryFunction::kLeakyRelu:
+      return leaky_relu<V>(x, alpha);
+    case UnaryFunction::kSigmoid:
+      return sigmoid<V>(x);
+    case UnaryFunction::kHardSigmoid:
+      return hard_sigmoid<V>(x, alpha, beta);
+    case UnaryFunction::kHardSwish:
+      return hard_swish<V>(x);
+    case UnaryFunction::kSilu:
+      return silu<V>(x);
+    case UnaryFunction::kTanh:
+      return tanh<V>(x);
+    case UnaryFunction::kGelu:
+      return gelu<V>(x);
+    case UnaryFunction::kGeluTanh:
+      return gelu_tanh<V>(x);
+    case UnaryFunction::kElu:
+      return elu<V>(x, alpha);
+    case UnaryFunction::kSelu:
+      return selu<V>(x, alpha, beta);
+    case UnaryFunction::kCelu:
+      return celu<V>(x, alpha);
+    case UnaryFunction::kSoftplus:
+      return softplus<V>(x);
+    case UnaryFunction::kSoftsign:
+      return softsign<V>(x);
+    case UnaryFunction::kMish:
+      return mish<V>(x);
+    case UnaryFunction::kThresholdedRelu:
+      return V::select(V::lt(alpha, x), x, V::set(0.0f));
+    case UnaryFunction::kQuickGelu:
+      return quick_gelu<V>(x, alpha);
+    default:
+      return x;
   }
 }
 
@@ -235,8 +255,14 @@ struct Scalar {
   static I isub(I a, I b) { return static_cast<I>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b)); }
   static I iand(I a, I b) { return a & b; }
   static I ior(I a, I b) { return a | b; }
-  template <int n> static I shl(I a) { return static_cast<I>(static_cast<uint32_t>(a) << n); }
-  template <int n> static I sra(I a) { return a >> n; }
+  template <int n>
+  static I shl(I a) {
+    return static_cast<I>(static_cast<uint32_t>(a) << n);
+  }
+  template <int n>
+  static I sra(I a) {
+    return a >> n;
+  }
 };
 
 }  // namespace

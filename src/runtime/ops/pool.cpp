@@ -72,7 +72,8 @@ void run_max(const Problem& p, const T* x, T* y, int64_t* indices) {
   using A = Arithmetic<T>;
   const int64_t in_d = p.window.axis[0].in, in_h = p.window.axis[1].in;
   for_each_window(p.window, p.planes, [&](int64_t plane, int64_t at, auto&& visit, int64_t) {
-    A best = std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+    A best =
+        std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
     int64_t index = -1;
     visit([&](int64_t d, int64_t h, int64_t w) {
       const A v = load_element(x[plane * p.plane_size() + p.offset(d, h, w)]);
@@ -80,8 +81,10 @@ void run_max(const Problem& p, const T* x, T* y, int64_t* indices) {
       best = v;
       index = plane * p.plane_size() + (p.params.storage_order ? (w * in_h + h) * in_d + d : p.offset(d, h, w));
     });
-    if constexpr (std::is_integral_v<T>) y[at] = best;
-    else y[at] = store_float<T>(best);
+    if constexpr (std::is_integral_v<T>)
+      y[at] = best;
+    else
+      y[at] = store_float<T>(best);
     if (indices) indices[at] = index;
   });
 }
@@ -97,13 +100,19 @@ void run_average_or_lp(const Problem& p, const T* x, T* y) {
     visit([&](int64_t d, int64_t h, int64_t w) {
       const A v = load_element(x[plane * p.plane_size() + p.offset(d, h, w)]);
       ++count;
-      if (p.params.function == PoolFunction::kAverage) sum += v;
-      else if (p.params.p == 1) powers += std::fabs(static_cast<double>(v));
-      else if (p.params.p == 2) powers += static_cast<double>(v) * static_cast<double>(v);
-      else powers += std::pow(std::fabs(static_cast<double>(v)), exponent);
+      if (p.params.function == PoolFunction::kAverage)
+        sum += v;
+      else if (p.params.p == 1)
+        powers += std::fabs(static_cast<double>(v));
+      else if (p.params.p == 2)
+        powers += static_cast<double>(v) * static_cast<double>(v);
+      else
+        powers += std::pow(std::fabs(static_cast<double>(v)), exponent);
     });
     if (p.params.function == PoolFunction::kLp) {
-      y[at] = store_float<T>(p.params.p == 1 ? powers : p.params.p == 2 ? std::sqrt(powers) : std::pow(powers, 1 / exponent));
+      y[at] = store_float<T>(p.params.p == 1   ? powers
+                             : p.params.p == 2 ? std::sqrt(powers)
+                                               : std::pow(powers, 1 / exponent));
       return;
     }
     const int64_t n = p.params.count_include_pad && !p.params.global ? padded : count;
@@ -125,8 +134,11 @@ void run_quantized_average(const Problem& p, const TensorType& x_type, const T* 
     });
     const int64_t n = p.params.count_include_pad && !p.params.global ? padded : count;
     const float t = n ? static_cast<float>(sum) * average_multiplier(s_x, s_y, n) : 0.0f;
-    if (quantized) y.as<uint8_t>()[at] = static_cast<uint8_t>(round_clamp(t, z_y, static_cast<int32_t>(range.lo), static_cast<int32_t>(range.hi)));
-    else y.as<float>()[at] = t;
+    if (quantized)
+      y.as<uint8_t>()[at] =
+          static_cast<uint8_t>(round_clamp(t, z_y, static_cast<int32_t>(range.lo), static_cast<int32_t>(range.hi)));
+    else
+      y.as<float>()[at] = t;
   });
 }
 
@@ -141,27 +153,36 @@ PadPair pool_pads(const PoolParams& params, int i, int spatial_dims, int64_t in)
 }
 
 Status infer_types(const PoolParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
-  if (params.function >= PoolFunction::kCount) return bad_operand("pool", "function: got an unknown one, need max, average or lp");
+  if (params.function >= PoolFunction::kCount)
+    return bad_operand("pool", "function: got an unknown one, need max, average or lp");
   const std::string op = std::string(to_string(params.function)) + "_pool";
   if (inputs.empty() || !inputs[0].present) return bad_operand(op.c_str(), "input: got none, need x");
   const Shape& x = inputs[0].shape;
   const DataType type = inputs[0].dtype;
-  const bool number = params.function == PoolFunction::kMax ? type != DataType::kBool && type != DataType::kF8E4M3 && type != DataType::kF8E5M2
-                                                            : is_float(type) || (params.function == PoolFunction::kAverage && is_byte(type));
-  if (!number) return bad_operand(op.c_str(), "element type: got " + std::string(to_string(type)) + ", need a float, or u8/s8 for max and average");
+  const bool number = params.function == PoolFunction::kMax
+                          ? type != DataType::kBool && type != DataType::kF8E4M3 && type != DataType::kF8E5M2
+                          : is_float(type) || (params.function == PoolFunction::kAverage && is_byte(type));
+  if (!number)
+    return bad_operand(op.c_str(), "element type: got " + std::string(to_string(type)) +
+                                       ", need a float, or u8/s8 for max and average");
   const int n = x.rank - 2, most = params.global ? Shape::kMaxRank - 2 : kMaxSpatialDims;
-  if (n < 1 || n > most) return bad_operand(op.c_str(), "rank of input: got " + to_string(x) + ", need 3 to " + std::to_string(most + 2) + " dims");
-  if (params.function == PoolFunction::kLp && params.p < 1) return bad_operand(op.c_str(), "p: got " + std::to_string(params.p) + ", need 1 or more");
+  if (n < 1 || n > most)
+    return bad_operand(op.c_str(),
+                       "rank of input: got " + to_string(x) + ", need 3 to " + std::to_string(most + 2) + " dims");
+  if (params.function == PoolFunction::kLp && params.p < 1)
+    return bad_operand(op.c_str(), "p: got " + std::to_string(params.p) + ", need 1 or more");
   Shape y = x;
   if (params.global) {
     for (int i = 0; i < n; ++i) y[i + 2] = 1;
   } else {
     if (params.kernel.size() != static_cast<size_t>(n))
-      return bad_operand(op.c_str(), "length of kernel: got " + std::to_string(params.kernel.size()) + ", need " + std::to_string(n));
+      return bad_operand(
+          op.c_str(), "length of kernel: got " + std::to_string(params.kernel.size()) + ", need " + std::to_string(n));
     INGOT_TRY(check_window_attributes(op.c_str(), n, params.strides, params.pads, params.dilations));
     for (int i = 0; i < n; ++i) {
       if (params.kernel[static_cast<size_t>(i)] > INT32_MAX)
-        return bad_operand(op.c_str(), "kernel: got " + std::to_string(params.kernel[static_cast<size_t>(i)]) + ", need at most 2147483647");
+        return bad_operand(op.c_str(), "kernel: got " + std::to_string(params.kernel[static_cast<size_t>(i)]) +
+                                           ", need at most 2147483647");
       WindowAxis axis = axis_of(params, i, n, x[i + 2]);
       INGOT_TRY(window_output(op.c_str(), i, params.ceil_mode && params.auto_pad == AutoPad::kNotSet, axis));
       y[i + 2] = axis.out;
@@ -170,13 +191,15 @@ Status infer_types(const PoolParams& params, std::span<const OpInput> inputs, st
   INGOT_TRY(check_output_size(op.c_str(), y));
   outputs[0] = {type, y};
   if (outputs.size() > 1) {
-    if (params.function != PoolFunction::kMax) return bad_operand(op.c_str(), "outputs: got " + std::to_string(outputs.size()) + ", need 1");
+    if (params.function != PoolFunction::kMax)
+      return bad_operand(op.c_str(), "outputs: got " + std::to_string(outputs.size()) + ", need 1");
     outputs[1] = {DataType::kS64, y};
   }
   return {};
 }
 
-Status run_reference(const PoolParams& params, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs) {
+Status run_reference(const PoolParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
   const TensorType& type = *inputs[0].type;
   const TensorRef& y = outputs[0];
   const Shape& x = type.shape;
@@ -198,14 +221,18 @@ Status run_reference(const PoolParams& params, std::span<const ConstTensorRef> i
     int64_t* indices = outputs.size() > 1 && outputs[1].type ? outputs[1].as<int64_t>() : nullptr;
     const auto run = [&](auto t) { run_max(p, inputs[0].as<decltype(t)>(), y.as<decltype(t)>(), indices); };
     if (with_float_type(type.dtype, run) || with_integer_type(type.dtype, run)) return {};
-  } else if (with_float_type(type.dtype, [&](auto t) { run_average_or_lp(p, inputs[0].as<decltype(t)>(), y.as<decltype(t)>()); })) {
+  } else if (with_float_type(type.dtype,
+                             [&](auto t) { run_average_or_lp(p, inputs[0].as<decltype(t)>(), y.as<decltype(t)>()); })) {
     return {};
-  } else if (params.function == PoolFunction::kAverage && is_quantized(type) && (is_quantized(*y.type) || y.type->dtype == DataType::kF32)) {
-    type.dtype == DataType::kU8 ? run_quantized_average(p, type, inputs[0].as<uint8_t>(), y) : run_quantized_average(p, type, inputs[0].as<int8_t>(), y);
+  } else if (params.function == PoolFunction::kAverage && is_quantized(type) &&
+             (is_quantized(*y.type) || y.type->dtype == DataType::kF32)) {
+    type.dtype == DataType::kU8 ? run_quantized_average(p, type, inputs[0].as<uint8_t>(), y)
+                                : run_quantized_average(p, type, inputs[0].as<int8_t>(), y);
     return {};
   }
-  return Status(StatusCode::kUnsupported, std::string(to_string(params.function)) + "_pool: types: got " + to_string(type) + " to " + to_string(*y.type) +
-                                          ", need a float, or quantised u8/s8 for max and average");
+  return Status(StatusCode::kUnsupported, std::string(to_string(params.function)) + "_pool: types: got " +
+                                              to_string(type) + " to " + to_string(*y.type) +
+                                              ", need a float, or quantised u8/s8 for max and average");
 }
 
 }  // namespace ingot

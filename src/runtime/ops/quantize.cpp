@@ -9,12 +9,16 @@
 namespace ingot {
 namespace {
 
-bool is_scale_type(DataType type) { return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBF16; }
+bool is_scale_type(DataType type) {
+  return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBF16;
+}
 
 // Reads an element of a tensor that holds scales or unquantised values.
 float real_at(DataType type, const void* data, int64_t i) {
   float x = 0;
-  if (with_float_type(type, [&](auto t) { x = static_cast<float>(load_element(static_cast<const decltype(t)*>(data)[i])); })) return x;
+  if (with_float_type(type,
+                      [&](auto t) { x = static_cast<float>(load_element(static_cast<const decltype(t)*>(data)[i])); }))
+    return x;
   with_integer_type(type, [&](auto t) { x = static_cast<float>(static_cast<const decltype(t)*>(data)[i]); });
   return x;
 }
@@ -28,7 +32,9 @@ int32_t integer_at(DataType type, const void* data, int64_t i) {
 struct Grid {
   int64_t outer = 1, axis = 1, inner = 1, block = 1, blocks = 1;
   bool per_tensor = true, blocked = false;
-  int64_t index(int64_t o, int64_t a, int64_t i) const { return per_tensor ? 0 : blocked ? (o * blocks + a / block) * inner + i : a; }
+  int64_t index(int64_t o, int64_t a, int64_t i) const {
+    return per_tensor ? 0 : blocked ? (o * blocks + a / block) * inner + i : a;
+  }
 };
 
 Grid grid_of(const Shape& x, int64_t axis, int64_t block_size, int64_t scale_count) {
@@ -53,15 +59,21 @@ struct Parameters {
   ConstTensorRef scale, zero_point;
   const QuantParams* quant = nullptr;
   Grid grid;
-  float scale_at(int64_t i) const { return quant ? quant->scales[static_cast<size_t>(i)] : real_at(scale.type->dtype, scale.data, i); }
+  float scale_at(int64_t i) const {
+    return quant ? quant->scales[static_cast<size_t>(i)] : real_at(scale.type->dtype, scale.data, i);
+  }
   int32_t zero_at(int64_t i) const {
-    if (quant) return quant->zero_points.empty() ? 0 : quant->zero_points[quant->zero_points.size() == 1 ? 0 : static_cast<size_t>(i)];
+    if (quant)
+      return quant->zero_points.empty()
+                 ? 0
+                 : quant->zero_points[quant->zero_points.size() == 1 ? 0 : static_cast<size_t>(i)];
     return zero_point ? integer_at(zero_point.type->dtype, zero_point.data, i) : 0;
   }
 };
 
 template <class P>
-Status parameters_of(const char* op, const P& p, const Shape& shape, std::span<const ConstTensorRef> inputs, const TensorType& quantized, Parameters& out) {
+Status parameters_of(const char* op, const P& p, const Shape& shape, std::span<const ConstTensorRef> inputs,
+                     const TensorType& quantized, Parameters& out) {
   if (inputs.size() > 1 && inputs[1]) {
     out.scale = inputs[1];
     if (inputs.size() > 2) out.zero_point = inputs[2];
@@ -69,9 +81,11 @@ Status parameters_of(const char* op, const P& p, const Shape& shape, std::span<c
     return {};
   }
   if (!quantized.quant || quantized.quant->scales.empty())
-    return Status(StatusCode::kInvalidArgument, std::string(op) + ": scale: got none, need a scale input or a quantised type");
+    return Status(StatusCode::kInvalidArgument,
+                  std::string(op) + ": scale: got none, need a scale input or a quantised type");
   out.quant = &*quantized.quant;
-  out.grid = grid_of(shape, out.quant->axis < 0 ? 0 : out.quant->axis, 0, static_cast<int64_t>(out.quant->scales.size()));
+  out.grid =
+      grid_of(shape, out.quant->axis < 0 ? 0 : out.quant->axis, 0, static_cast<int64_t>(out.quant->scales.size()));
   return {};
 }
 
@@ -92,11 +106,13 @@ Status check_scale(const char* op, const P& p, std::span<const OpInput> inputs) 
   if (!is_scale_type(inputs[1].dtype))
     return bad_operand(op, "type of scale: got " + std::string(to_string(inputs[1].dtype)) + ", need f32, f16 or bf16");
   if (inputs.size() > 2 && inputs[2].present && inputs[2].shape.elements() != s.elements())
-    return bad_operand(op, "zero point: got " + to_string(inputs[2].shape) + ", need " + to_string(s) + " as the scale");
+    return bad_operand(op,
+                       "zero point: got " + to_string(inputs[2].shape) + ", need " + to_string(s) + " as the scale");
   if (s.elements() == 1 && p.block_size == 0) return {};  // axis is ignored
   const int64_t axis = p.axis < 0 ? p.axis + x.rank : p.axis;
   if (axis < 0 || axis >= x.rank)
-    return bad_operand(op, "axis: got " + std::to_string(p.axis) + ", need " + std::to_string(-x.rank) + " to " + std::to_string(x.rank - 1));
+    return bad_operand(op, "axis: got " + std::to_string(p.axis) + ", need " + std::to_string(-x.rank) + " to " +
+                               std::to_string(x.rank - 1));
   const int at = static_cast<int>(axis);
   if (p.block_size < 0) return bad_operand(op, "block_size: got " + std::to_string(p.block_size) + ", need 0 or more");
   Shape need = Shape{x[at]};
@@ -104,7 +120,9 @@ Status check_scale(const char* op, const P& p, std::span<const OpInput> inputs) 
     need = x;
     need[at] = x[at] / p.block_size + (x[at] % p.block_size != 0);
   }
-  if (!(s == need)) return bad_operand(op, "scale: got " + to_string(s) + ", need " + to_string(need) + (p.block_size > 0 ? " (blocks)" : " or one value"));
+  if (!(s == need))
+    return bad_operand(op, "scale: got " + to_string(s) + ", need " + to_string(need) +
+                               (p.block_size > 0 ? " (blocks)" : " or one value"));
   return {};
 }
 
@@ -112,14 +130,22 @@ Status check_scale(const char* op, const P& p, std::span<const OpInput> inputs) 
 
 QuantRange quant_range(DataType type) {
   switch (type) {
-    case DataType::kU8: return {0, 255};
-    case DataType::kS8: return {-128, 127};
-    case DataType::kU16: return {0, 65535};
-    case DataType::kS16: return {-32768, 32767};
-    case DataType::kU4: return {0, 15};
-    case DataType::kS4: return {-8, 7};
-    case DataType::kS32: return {INT32_MIN, INT32_MAX};
-    default: return {0, 0};
+    case DataType::kU8:
+      return {0, 255};
+    case DataType::kS8:
+      return {-128, 127};
+    case DataType::kU16:
+      return {0, 65535};
+    case DataType::kS16:
+      return {-32768, 32767};
+    case DataType::kU4:
+      return {0, 15};
+    case DataType::kS4:
+      return {-8, 7};
+    case DataType::kS32:
+      return {INT32_MIN, INT32_MAX};
+    default:
+      return {0, 0};
   }
 }
 
@@ -127,12 +153,14 @@ Status infer_types(const QuantizeLinearParams& params, std::span<const OpInput> 
   INGOT_TRY(check_scale("quantize_linear", params, inputs));
   outputs[0] = {inputs.size() > 2 && inputs[2].present ? inputs[2].dtype : DataType::kU8, inputs[0].shape};
   if (quant_range(outputs[0].dtype).hi == 0)
-    return Status(StatusCode::kUnsupported, "quantize_linear: type of zero point: got " + std::string(to_string(outputs[0].dtype)) +
-                                            ", need an integer type of at most 32 bits");
+    return Status(StatusCode::kUnsupported, "quantize_linear: type of zero point: got " +
+                                                std::string(to_string(outputs[0].dtype)) +
+                                                ", need an integer type of at most 32 bits");
   return {};
 }
 
-Status run_reference(const QuantizeLinearParams& params, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs) {
+Status run_reference(const QuantizeLinearParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
   const TensorType &x = *inputs[0].type, &y = *outputs[0].type;
   Parameters p;
   INGOT_TRY(parameters_of("quantize_linear", params, x.shape, inputs, y, p));
@@ -144,7 +172,8 @@ Status run_reference(const QuantizeLinearParams& params, std::span<const ConstTe
     for_each_element(p.grid, [&](int64_t i, int64_t s) {
       const float v = again ? dequantize_value(integer_at(x.dtype, inputs[0].data, i), scale_of(x), zero_point_of(x))
                             : real_at(x.dtype, inputs[0].data, i);
-      outputs[0].as<Q>()[i] = static_cast<Q>(quantize_value(v, p.scale_at(s), p.zero_at(s), static_cast<int32_t>(range.lo), static_cast<int32_t>(range.hi)));
+      outputs[0].as<Q>()[i] = static_cast<Q>(quantize_value(
+          v, p.scale_at(s), p.zero_at(s), static_cast<int32_t>(range.lo), static_cast<int32_t>(range.hi)));
     });
   });
   if (ran) return {};
@@ -155,12 +184,13 @@ Status infer_types(const DequantizeLinearParams& params, std::span<const OpInput
   INGOT_TRY(check_scale("dequantize_linear", params, inputs));
   if (quant_range(inputs[0].dtype).hi == 0)
     return Status(StatusCode::kUnsupported, "dequantize_linear: input: got " + std::string(to_string(inputs[0].dtype)) +
-                                            ", need an integer type of at most 32 bits");
+                                                ", need an integer type of at most 32 bits");
   outputs[0] = {inputs.size() > 1 && inputs[1].present ? inputs[1].dtype : DataType::kF32, inputs[0].shape};
   return {};
 }
 
-Status run_reference(const DequantizeLinearParams& params, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs) {
+Status run_reference(const DequantizeLinearParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
   const TensorType &x = *inputs[0].type, &y = *outputs[0].type;
   Parameters p;
   INGOT_TRY(parameters_of("dequantize_linear", params, x.shape, inputs, x, p));

@@ -1,7 +1,9 @@
 // Reduce: y = f(the elements of x that share the kept coordinates). Floats accumulate in double, integers wrap in 64 bits.
 #include "runtime/ops/reduce.h"
 
-#include "runtime/ops/number.h"
+#include <cmath>
+
+#include "runtime/ops/element.h"
 #include "runtime/ops/quantize.h"
 #include "runtime/ops/reduce_plan.h"
 
@@ -14,7 +16,7 @@ constexpr std::array<std::string_view, static_cast<size_t>(ReduceFunction::kCoun
 
 // Arithmetic of a set: double for floats, 64-bit integers that wrap for the others.
 template <class T>
-using Wide = std::conditional_t<!kIsInteger<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+using Wide = std::conditional_t<!std::is_integral_v<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
 template <class A>
 A add(A a, A b) {
@@ -36,13 +38,13 @@ A magnitude(A x) {
 // A real result as T: integers truncate.
 template <class T>
 T store_real(double x) {
-  if constexpr (kIsInteger<T>) x = std::trunc(x);
-  return store_number<T>(x);
+  if constexpr (std::is_integral_v<T>) return saturate_cast<T>(x);
+  else return store_float<T>(x);
 }
 template <class T>
 T store_wide(Wide<T> x) {
-  if constexpr (kIsInteger<T>) return static_cast<T>(x);
-  else return store_number<T>(x);
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(x);
+  else return store_float<T>(x);
 }
 
 // Each accumulator starts as its function of the empty set.
@@ -57,7 +59,7 @@ struct Mean {
   Wide<T> total = 0;
   void take(Wide<T> x) { total = add(total, x); }
   T result(int64_t n) const {
-    if constexpr (kIsInteger<T>) return n == 0 ? T{0} : store_wide<T>(total / static_cast<Wide<T>>(n));
+    if constexpr (std::is_integral_v<T>) return n == 0 ? T{0} : store_wide<T>(total / static_cast<Wide<T>>(n));
     else return store_wide<T>(total / static_cast<double>(n));
   }
 };
@@ -65,7 +67,7 @@ struct Mean {
 template <class T, bool largest>
 struct Extreme {
   static constexpr Wide<T> start() {
-    if constexpr (kIsInteger<T>) return largest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+    if constexpr (std::is_integral_v<T>) return largest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
     else return largest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
   Wide<T> best = start();
@@ -131,7 +133,7 @@ void reduce_sets(const ReducePlan& plan, const void* x, void* y) {
   Accumulator set;
   for_each_set(
       plan, [&] { set = Accumulator(); },
-      [&](int64_t at) { set.take(static_cast<Wide<T>>(load_number(in[at]))); },
+      [&](int64_t at) { set.take(static_cast<Wide<T>>(load_element(in[at]))); },
       [&](int64_t i) { out[i] = set.result(plan.set_size); });
 }
 
@@ -164,27 +166,27 @@ void reduce_bools(bool largest, const ReducePlan& plan, const uint8_t* in, uint8
 // y = clamp(rne(float(a) · m) + z_y), with a = Σ (x − z_x) and m = s_x / s_y (sum) or s_x / (s_y n) (mean), or a the
 // extreme x − z_x and m = s_x / s_y.
 template <class T>
-void reduce_quantised(ReduceFunction function, const ReducePlan& plan, const ByteQuant& in_quant,
-                      const ByteQuant& out_quant, const T* in, T* out) {
+void reduce_quantised(ReduceFunction function, const ReducePlan& plan, const ConstTensorRef& x, const TensorRef& y) {
+  constexpr int32_t kLo = std::numeric_limits<T>::min(), kHi = std::numeric_limits<T>::max();
+  const T* in = x.as<T>();
+  T* out = y.as<T>();
+  const int32_t x_zero = zero_point_of(*x.type), y_zero = zero_point_of(*y.type);
   const double divisor = function == ReduceFunction::kMean ? static_cast<double>(std::max<int64_t>(plan.set_size, 1)) : 1;
   const auto factor =
-      static_cast<float>(static_cast<double>(in_quant.scale) / (static_cast<double>(out_quant.scale) * divisor));
+      static_cast<float>(static_cast<double>(scale_of(*x.type)) / (static_cast<double>(scale_of(*y.type)) * divisor));
   const bool sums = function == ReduceFunction::kSum || function == ReduceFunction::kMean;
   const bool largest = function == ReduceFunction::kMax;
-  const int64_t start = sums ? 0
-                        : largest ? in_quant.lo - in_quant.zero_point
-                                  : in_quant.hi - in_quant.zero_point;
+  const int64_t start = sums ? 0 : (largest ? kLo : kHi) - x_zero;
   int64_t a = 0;
   for_each_set(
       plan, [&] { a = start; },
       [&](int64_t at) {
-        const int64_t x = in[at] - in_quant.zero_point;
-        if (sums) a += x;
-        else a = largest ? std::max(a, x) : std::min(a, x);
+        const int64_t q = in[at] - x_zero;
+        if (sums) a += q;
+        else a = largest ? std::max(a, q) : std::min(a, q);
       },
       [&](int64_t i) {
-        out[i] = static_cast<T>(
-            round_clamp(static_cast<float>(a) * factor, out_quant.zero_point, out_quant.lo, out_quant.hi));
+        out[i] = static_cast<T>(round_clamp(static_cast<float>(a) * factor, y_zero, kLo, kHi));
       });
 }
 
@@ -263,26 +265,23 @@ Status run_reference(const ReduceParams& params, std::span<const ConstTensorRef>
     return refuse(kOp, "type of the output", to_string(to.dtype), to_string(from.dtype), StatusCode::kInvalidArgument);
   const ReduceFunction function = params.function;
   if (from.quant || to.quant) {
-    ByteQuant in_quant, out_quant;
     const bool known = function == ReduceFunction::kSum || function == ReduceFunction::kMean ||
                        function == ReduceFunction::kMax || function == ReduceFunction::kMin;
-    if (!known || !read_byte_quant(from, in_quant) || !read_byte_quant(to, out_quant))
+    const auto has_one_scale = [](const TensorType& type) { return is_quantized(type) && type.quant->scales.size() == 1; };
+    if (!known || !has_one_scale(from) || !has_one_scale(to))
       return refuse(kOp, std::string(to_string(function)) + " over quantised values", to_string(from),
                     "sum, mean, max or min of a u8 or s8 tensor with one scale", StatusCode::kUnsupported);
-    if (from.dtype == DataType::kU8)
-      reduce_quantised(function, plan, in_quant, out_quant, inputs[0].as<uint8_t>(), outputs[0].as<uint8_t>());
-    else
-      reduce_quantised(function, plan, in_quant, out_quant, inputs[0].as<int8_t>(), outputs[0].as<int8_t>());
+    if (from.dtype == DataType::kU8) reduce_quantised<uint8_t>(function, plan, inputs[0], outputs[0]);
+    else reduce_quantised<int8_t>(function, plan, inputs[0], outputs[0]);
     return {};
   }
   if (from.dtype == DataType::kBool) {
     reduce_bools(function == ReduceFunction::kMax, plan, inputs[0].as<uint8_t>(), outputs[0].as<uint8_t>());
     return {};
   }
-  return with_number_type(from.dtype, [&]<class T>(T) -> Status {
-    reduce_elements<T>(function, plan, inputs[0].data, outputs[0].data);
-    return {};
-  }, [&] { return check_type(function, from.dtype); });
+  const auto reduce_as = [&]<class T>(T) { reduce_elements<T>(function, plan, inputs[0].data, outputs[0].data); };
+  if (with_float_type(from.dtype, reduce_as) || with_integer_type(from.dtype, reduce_as)) return {};
+  return check_type(function, from.dtype);
 }
 
 }  // namespace ingot

@@ -1,5 +1,10 @@
 // Reductions over some dims. Input x, axes (s64, optional; its value must be known); without axes all dims are reduced,
-// or none if noop_with_empty_axes. ArgReduce gives the s64 index of the extreme value along one axis.
+// or, with noop_with_empty_axes, every element is a set of its own. ArgReduce gives the s64 index of the extreme value along
+// one axis; NaN wins. Floats accumulate in float64; integer sums and products wrap in 64 bits, means truncate. A set without
+// elements gives the identity of the function: −∞ or the lowest integer for max, NaN for a float mean, 0 for an integer one.
+// Quantised u8/s8, one scale on both sides: sum, mean, max and min are
+//   y = clamp(rne(float(a) · m) + z_y),  a = Σ (x−z_x) or the extreme x−z_x,  m = s_x/s_y, or s_x/(s_y n) for mean
+// and the other functions are left to floats.
 #pragma once
 
 #include <string_view>

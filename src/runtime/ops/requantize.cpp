@@ -33,7 +33,8 @@ Expected<IntEpilogue> make_int_epilogue(const char* op, const Activation& activa
   IntEpilogue e;
   e.activation = activation;
   if (!is_activation(activation.function))
-    return refuse("function cannot be fused: got " + std::string(to_string(activation.function)) + ", need an activation");
+    return refuse("function cannot be fused: got " + std::string(to_string(activation.function)) +
+                  ", need an activation");
   const bool quantized = is_quantized(output);
   if (output.dtype == DataType::kS32) {
     if (residual || activation.function != UnaryFunction::kIdentity)
@@ -42,11 +43,15 @@ Expected<IntEpilogue> make_int_epilogue(const char* op, const Activation& activa
     return e;
   }
   if (!quantized && output.dtype != DataType::kF32)
-    return refuse("output of integer inputs: got " + to_string(output) + ", need s32, f32, or u8/s8 with scale and zero point");
+    return refuse("output of integer inputs: got " + to_string(output) +
+                  ", need s32, f32, or u8/s8 with scale and zero point");
   if (residual) {
-    if (is_quantized(*residual)) e.residual = IntEpilogue::Residual::kQuantized;
-    else if (residual->dtype == DataType::kF32) e.residual = IntEpilogue::Residual::kFloat;
-    else return refuse("residual: got " + to_string(*residual) + ", need f32, or u8/s8 with scale and zero point");
+    if (is_quantized(*residual))
+      e.residual = IntEpilogue::Residual::kQuantized;
+    else if (residual->dtype == DataType::kF32)
+      e.residual = IntEpilogue::Residual::kFloat;
+    else
+      return refuse("residual: got " + to_string(*residual) + ", need f32, or u8/s8 with scale and zero point");
   }
   if (quantized) {
     e.scale = scale_of(output);

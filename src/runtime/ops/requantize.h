@@ -28,12 +28,15 @@ INGOT_REQUANTIZE int32_t requantize(int32_t acc, float m, int32_t z, int32_t lo,
   return round_clamp(static_cast<float>(acc) * m, z, lo, hi);
 }
 // y = clamp(rne(fma(float(r), m_r, float(acc)·m)) + z), r with its zero point taken off
-INGOT_REQUANTIZE int32_t requantize_residual(int32_t acc, float m, int32_t r, float m_r, int32_t z, int32_t lo, int32_t hi) {
+INGOT_REQUANTIZE int32_t requantize_residual(int32_t acc, float m, int32_t r, float m_r, int32_t z, int32_t lo,
+                                             int32_t hi) {
   return round_clamp(__builtin_fmaf(static_cast<float>(r), m_r, static_cast<float>(acc) * m), z, lo, hi);
 }
 
 // Bounds of an integer result with a clamp activation folded in; any other function leaves the type's own range.
-struct ClampBounds { int32_t lo = 0, hi = 0; };
+struct ClampBounds {
+  int32_t lo = 0, hi = 0;
+};
 ClampBounds clamp_bounds(const Activation& activation, DataType type, float scale, int32_t zero_point);
 
 // The epilogue of one conv or matmul. Which formula holds is decided once, from the types.
@@ -50,7 +53,7 @@ struct IntEpilogue {
   Residual residual = Residual::kNone;
   float residual_multiplier = 0;  // s_r / s_y for kClamp, else s_r
   int32_t residual_zero_point = 0;
-  float scale = 1;                // s_y
+  float scale = 1;  // s_y
   int32_t zero_point = 0, lo = 0, hi = 0;
   Activation activation;
 
@@ -71,11 +74,13 @@ INGOT_REQUANTIZE float epilogue_real(const IntEpilogue& e, int32_t acc, float m,
   return apply_activation(e.activation, t);
 }
 // The u8/s8 result, for kClamp and kCurved.
-INGOT_REQUANTIZE int32_t epilogue_quantized(const IntEpilogue& e, int32_t acc, float m, int32_t q_residual, float f_residual) {
+INGOT_REQUANTIZE int32_t epilogue_quantized(const IntEpilogue& e, int32_t acc, float m, int32_t q_residual,
+                                            float f_residual) {
   if (e.form == IntEpilogue::Form::kClamp) {
     return e.residual == IntEpilogue::Residual::kNone
                ? requantize(acc, m, e.zero_point, e.lo, e.hi)
-               : requantize_residual(acc, m, q_residual - e.residual_zero_point, e.residual_multiplier, e.zero_point, e.lo, e.hi);
+               : requantize_residual(acc, m, q_residual - e.residual_zero_point, e.residual_multiplier, e.zero_point,
+                                     e.lo, e.hi);
   }
   return quantize_value(epilogue_real(e, acc, m, q_residual, f_residual), e.scale, e.zero_point, e.lo, e.hi);
 }

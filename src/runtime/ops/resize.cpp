@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "runtime/ops/number.h"
+#include "runtime/ops/element.h"
 #include "runtime/ops/quantize.h"
 #include "runtime/ops/resize_coordinates.h"
 #include "runtime/ops/strided_copy.h"
@@ -173,31 +173,46 @@ Status refuse_type(DataType type) {
   return refuse(kOp, "element type", to_string(type), "a number", StatusCode::kUnsupported);
 }
 
+// Nearest T; integers round to nearest even and saturate.
+template <class T, class C>
+T store_nearest(C y) {
+  if constexpr (std::is_integral_v<T>) return saturate_cast<T>(__builtin_nearbyint(static_cast<double>(y)));
+  else return store_float<T>(y);
+}
+template <class T>
+T store_quantised(float y, const TensorType& type) {
+  return static_cast<T>(quantize_value(y, scale_of(type), zero_point_of(type), std::numeric_limits<T>::min(),
+                                       std::numeric_limits<T>::max()));
+}
+
 // The extrapolation value as an element.
 Status outside_element(const ResizeParams& params, const TensorType& type, std::array<std::byte, 8>& element) {
   element.fill(std::byte{0});
-  ByteQuant quant;
-  if (read_byte_quant(type, quant)) {
-    const auto q = static_cast<uint8_t>(quantize_value(static_cast<float>(params.extrapolation_value), quant.scale,
-                                                       quant.zero_point, quant.lo, quant.hi));
-    element[0] = static_cast<std::byte>(q);
-    return {};
-  }
   if (params.coordinates != ResizeCoordinates::kTfCropAndResize) return {};
-  return with_number_type(type.dtype, [&]<class T>(T) -> Status {
-    const T value = store_number<T>(params.extrapolation_value);
+  const auto store = [&]<class T>(T) {
+    T value{};
+    if constexpr (sizeof(T) == 1) {
+      value = is_quantized(type) ? store_quantised<T>(static_cast<float>(params.extrapolation_value), type)
+                                 : store_nearest<T>(params.extrapolation_value);
+    } else {
+      value = store_nearest<T>(params.extrapolation_value);
+    }
     std::memcpy(element.data(), &value, sizeof value);
-    return {};
-  }, [&] { return refuse_type(type.dtype); });
+  };
+  if (with_float_type(type.dtype, store) || with_integer_type(type.dtype, store)) return {};
+  if (type.dtype != DataType::kBool) return refuse_type(type.dtype);
+  element[0] = static_cast<std::byte>(params.extrapolation_value != 0);
+  return {};
 }
 
 template <class T>
 void interpolate_quantised(const ResizeParams& params, const ResizePlan& plan, const Strides& strides,
-                           const ByteQuant& from, const ByteQuant& to, const T* in, T* out) {
+                           const ConstTensorRef& x, const TensorRef& y) {
+  const float scale = scale_of(*x.type);
+  const int32_t zero_point = zero_point_of(*x.type);
   interpolate<float>(
-      params, plan, strides,
-      [&](int64_t at) { return dequantize_value(in[at], from.scale, from.zero_point); },
-      [&](int64_t i, float y) { out[i] = static_cast<T>(quantize_value(y, to.scale, to.zero_point, to.lo, to.hi)); });
+      params, plan, strides, [&](int64_t at) { return dequantize_value(x.as<T>()[at], scale, zero_point); },
+      [&](int64_t i, float value) { y.as<T>()[i] = store_quantised<T>(value, *y.type); });
 }
 
 bool in_range(const ResizeParams& p) {
@@ -240,26 +255,23 @@ Status run_reference(const ResizeParams& params, std::span<const ConstTensorRef>
     return {};
   }
   if (from.quant || to.quant) {
-    ByteQuant in_quant, out_quant;
-    if (!read_byte_quant(from, in_quant) || !read_byte_quant(to, out_quant))
+    const auto has_one_scale = [](const TensorType& type) { return is_quantized(type) && type.quant->scales.size() == 1; };
+    if (!has_one_scale(from) || !has_one_scale(to))
       return refuse(kOp, "quantised interpolation", to_string(from), "u8 or s8 tensors with one scale each",
                     StatusCode::kUnsupported);
-    if (from.dtype == DataType::kU8)
-      interpolate_quantised(params, plan, strides, in_quant, out_quant, inputs[0].as<uint8_t>(),
-                            outputs[0].as<uint8_t>());
-    else
-      interpolate_quantised(params, plan, strides, in_quant, out_quant, inputs[0].as<int8_t>(),
-                            outputs[0].as<int8_t>());
+    if (from.dtype == DataType::kU8) interpolate_quantised<uint8_t>(params, plan, strides, inputs[0], outputs[0]);
+    else interpolate_quantised<int8_t>(params, plan, strides, inputs[0], outputs[0]);
     return {};
   }
-  return with_number_type(from.dtype, [&]<class T>(T) -> Status {
+  const auto sample = [&]<class T>(T) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const T* in = inputs[0].as<T>();
     T* out = outputs[0].as<T>();
-    interpolate<C>(params, plan, strides, [&](int64_t at) { return static_cast<C>(load_number(in[at])); },
-                   [&](int64_t i, C y) { out[i] = store_number<T>(static_cast<double>(y)); });
-    return {};
-  }, [&] { return refuse_type(from.dtype); });
+    interpolate<C>(params, plan, strides, [&](int64_t at) { return static_cast<C>(load_element(in[at])); },
+                   [&](int64_t i, C y) { out[i] = store_nearest<T>(y); });
+  };
+  if (with_float_type(from.dtype, sample) || with_integer_type(from.dtype, sample)) return {};
+  return refuse_type(from.dtype);
 }
 
 }  // namespace ingot

@@ -11,18 +11,19 @@ constexpr int64_t kLargestAttribute = INT32_MAX;  // products of two stay inside
 Status check_list(const char* op, const char* name, const std::vector<int64_t>& values, size_t count, int64_t least) {
   if (values.empty()) return {};
   if (values.size() != count)
-    return bad_operand(op, std::string("length of ") + name + ": got " + std::to_string(values.size()) + ", need " + std::to_string(count));
+    return bad_operand(op, std::string("length of ") + name + ": got " + std::to_string(values.size()) + ", need " +
+                               std::to_string(count));
   for (int64_t value : values)
     if (value < least || value > kLargestAttribute)
       return bad_operand(op, std::string(name) + " out of range: got " + std::to_string(value) + ", need " +
-                             std::to_string(least) + " to " + std::to_string(kLargestAttribute));
+                                 std::to_string(least) + " to " + std::to_string(kLargestAttribute));
   return {};
 }
 
 }  // namespace
 
-Status check_window_attributes(const char* op, int n, const std::vector<int64_t>& strides, const std::vector<int64_t>& pads,
-                               const std::vector<int64_t>& dilations) {
+Status check_window_attributes(const char* op, int n, const std::vector<int64_t>& strides,
+                               const std::vector<int64_t>& pads, const std::vector<int64_t>& dilations) {
   const size_t count = static_cast<size_t>(n);
   INGOT_TRY(check_list(op, "strides", strides, count, 1));
   INGOT_TRY(check_list(op, "pads", pads, 2 * count, 0));
@@ -40,11 +41,13 @@ PadPair window_pads(AutoPad auto_pad, const std::vector<int64_t>& pads, int i, i
 
 Status window_output(const char* op, int i, bool ceil, WindowAxis& axis) {
   if (axis.kernel < 1 || axis.kernel > kLargestAttribute || axis.in > INT64_MAX / 4)
-    return bad_operand(op, "kernel size of spatial dim " + std::to_string(i) + ": got " + std::to_string(axis.kernel) + ", need 1 or more");
+    return bad_operand(op, "kernel size of spatial dim " + std::to_string(i) + ": got " + std::to_string(axis.kernel) +
+                               ", need 1 or more");
   const int64_t room = axis.in + axis.pad.begin + axis.pad.end - axis.extent();
   if (room < 0)
-    return bad_operand(op, "spatial dim " + std::to_string(i) + " smaller than the window: got " + std::to_string(axis.in) + " + padding " +
-                           std::to_string(axis.pad.begin + axis.pad.end) + ", need " + std::to_string(axis.extent()));
+    return bad_operand(op, "spatial dim " + std::to_string(i) + " smaller than the window: got " +
+                               std::to_string(axis.in) + " + padding " + std::to_string(axis.pad.begin + axis.pad.end) +
+                               ", need " + std::to_string(axis.extent()));
   axis.out = room / axis.stride + 1;
   if (ceil && room % axis.stride != 0 && axis.out * axis.stride < axis.in + axis.pad.begin) ++axis.out;
   return {};

@@ -1,5 +1,5 @@
-// Sliding windows over spatial dims, shared by convolution and pooling: attribute checks, padding, output sizes, and the
-// geometry brought to exactly three spatial dims.
+// Sliding windows over spatial dims, shared by convolution and pooling: attribute checks, padding, output sizes, and
+// the geometry brought to exactly three spatial dims.
 #pragma once
 
 #include <string>
@@ -19,18 +19,21 @@ struct WindowAxis {
   int64_t extent() const { return (kernel - 1) * dilation + 1; }
 };
 // Leading axes are trivial when there are fewer than three spatial dims.
-struct Window { WindowAxis axis[kMaxSpatialDims]; };
+struct Window {
+  WindowAxis axis[kMaxSpatialDims];
+};
 
 inline int64_t attribute(const std::vector<int64_t>& values, int i, int64_t fallback) {
   return static_cast<size_t>(i) < values.size() ? values[static_cast<size_t>(i)] : fallback;
 }
 
 // Lengths and signs of the attributes of an op over n spatial dims.
-Status check_window_attributes(const char* op, int n, const std::vector<int64_t>& strides, const std::vector<int64_t>& pads,
-                               const std::vector<int64_t>& dilations);
+Status check_window_attributes(const char* op, int n, const std::vector<int64_t>& strides,
+                               const std::vector<int64_t>& pads, const std::vector<int64_t>& dilations);
 // Pads in effect for an axis whose in, kernel, stride and dilation are set.
 PadPair window_pads(AutoPad auto_pad, const std::vector<int64_t>& pads, int i, int n, const WindowAxis& axis);
-// Output size of a window that must fit in the padded input; `ceil` lets the last one hang over unless it starts in padding.
+// Output size of a window that must fit in the padded input; `ceil` lets the last one hang over unless it starts in
+// padding.
 Status window_output(const char* op, int i, bool ceil, WindowAxis& axis);
 Status check_output_size(const char* op, const Shape& shape);
 

@@ -1,0 +1,153 @@
+// What the importer says: all unsupported nodes at once, each with its own reason, and what to type for open dims.
+#include <gtest/gtest.h>
+
+#include "onnx_model_maker.h"
+
+namespace ingot {
+namespace {
+
+std::string error_of(const Expected<Graph>& graph, StatusCode code) {
+  EXPECT_FALSE(graph.ok());
+  if (graph.ok()) return {};
+  EXPECT_EQ(graph.status().code(), code) << graph.status().message();
+  return std::string(graph.status().message());
+}
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+#define EXPECT_HAS_NOT(text, part) EXPECT_EQ((text).find(part), std::string::npos) << (text)
+
+TEST(ImportUnsupported, AllNodesAreListedAtOnce) {
+  ModelMaker model(13);
+  model.set_opset("my.domain", 4);
+  model.input("x", {int64_t{2}, int64_t{3}}).output("y").constant<int64_t>("k", {1}, {1});
+  model.node("TopK", {"x", "k"}, {"top", "where"}).named("pick");
+  model.node("Relu", {"top"}, {"behind"}).named("fine_but_unknown");
+  model.node("Magic", {"x"}, {"magic"}).named("wand").domain("my.domain");
+  model.node("If", {"x"}, {"branch"});
+  model.node("SequenceConstruct", {"x"}, {"sequence"});
+  model.node("Relu", {"x"}, {"r"}).named("odd").integer("leak", 1);
+  model.node("NonZero", {"x"}, {"unused"}).named("not_needed");
+  model.node("Sum", {"behind", "magic", "branch", "sequence", "r"}, {"y"}).named("end");
+  const std::string text = error_of(model.import(), StatusCode::kUnsupported);
+  EXPECT_HAS(text, "5 of 7 nodes cannot be imported");
+  EXPECT_HAS(text, "\n  'pick' (TopK, ai.onnx 13, inputs f32[2x3], s64[1]): this operator is not supported");
+  EXPECT_HAS(text, "'wand' (Magic, my.domain 4, inputs f32[2x3]): operators of domain 'my.domain' are not supported");
+  EXPECT_HAS(text, "'If_3' (If, ai.onnx 13, inputs f32[2x3]): control flow is not supported");
+  EXPECT_HAS(text, "sequences are not supported");
+  EXPECT_HAS(text, "'odd' (Relu, ai.onnx 13, inputs f32[2x3]): attribute 'leak' is not supported");
+  EXPECT_HAS_NOT(text, "fine_but_unknown");
+  EXPECT_HAS_NOT(text, "not_needed");
+  EXPECT_HAS_NOT(text, "'end'");
+}
+
+TEST(ImportUnsupported, ShapeThatDependsOnData) {
+  ModelMaker model(13);
+  model.input("x", {int64_t{6}}).input("n", {int64_t{2}}, 7).output("y").node("Reshape", {"x", "n"}, {"y"}).named("reshape");
+  const std::string text = error_of(model.import(), StatusCode::kUnsupported);
+  EXPECT_HAS(text, "'reshape' (Reshape");
+  EXPECT_HAS_NOT(text, "this operator is not supported");
+}
+
+TEST(ImportUnsupported, FunctionsOfTheModel) {
+  ModelMaker model(15);
+  model.input("x", {int64_t{6}}).output("y").node("Twice", {"x"}, {"y"}).domain("local");
+  auto& function = *model.model.add_functions();
+  function.set_name("Twice");
+  function.set_domain("local");
+  EXPECT_HAS(error_of(model.import(), StatusCode::kUnsupported), "functions of the model itself");
+}
+
+TEST(ImportUnsupported, OldOpset) {
+  ModelMaker model(5);
+  model.input("x", {int64_t{6}}).output("y").node("Relu", {"x"}, {"y"});
+  EXPECT_HAS(error_of(model.import(), StatusCode::kUnsupported), "opset is too old: got 5, need ≥ 6");
+}
+
+TEST(ImportUnsupported, InputsThatAreNoTensors) {
+  ModelMaker model(13);
+  model.output("y").node("Relu", {"x"}, {"y"});
+  auto& info = *model.graph().add_input();
+  info.set_name("x");
+  info.mutable_type()->mutable_sequence_type();
+  EXPECT_HAS(error_of(model.import(), StatusCode::kUnsupported), "input 'x': only tensors");
+  ModelMaker strings(13);
+  strings.input("x", {int64_t{6}}, 8).output("y").node("Relu", {"x"}, {"y"});
+  EXPECT_HAS(error_of(strings.import(), StatusCode::kUnsupported), "element type string");
+}
+
+ShapeProfile profile(const char* input, Shape min, Shape opt, Shape max) { return {input, min, opt, max}; }
+
+ModelMaker dynamic_model() {
+  ModelMaker model(13);
+  model.input("x", {open("n"), int64_t{3}, open("h"), open("w")}).output("y").node("Relu", {"x"}, {"y"});
+  return model;
+}
+
+TEST(ImportProfiles, OpenDimsSayWhatToType) {
+  const std::string text = error_of(dynamic_model().import(), StatusCode::kInvalidArgument);
+  EXPECT_HAS(text, "input 'x' has dims nx3xhxw: give --profile 'x=1x3x32x32:1x3x320x320:8x3x960x960'");
+}
+
+TEST(ImportProfiles, Probes) {
+  ImportOptions options;
+  options.profiles = {profile("x", {1, 3, 48, 32}, {1, 3, 48, 320}, {8, 3, 48, 960})};
+  auto graph = dynamic_model().import(options);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  ASSERT_EQ(graph->probe_count(), 4u);
+  const Value& x = graph->value(graph->inputs()[0]);
+  EXPECT_EQ(x.type.shape, (Shape{-1, 3, 48, -1}));
+  EXPECT_EQ(x.probe_shapes[kProbeOpt], (Shape{1, 3, 48, 320}));
+  EXPECT_EQ(x.probe_shapes[kProbeMax], (Shape{8, 3, 48, 960}));
+  const Shape& between = x.probe_shapes[kProbeBetween];
+  EXPECT_GT(between[0], 1);
+  EXPECT_LT(between[0], 8);
+  EXPECT_GT(between[3], 32);
+  EXPECT_LT(between[3], 960);
+  EXPECT_NE(between[3], 320);
+  EXPECT_EQ(between[3] % 32, 0);  // as min, opt and max
+}
+
+TEST(ImportProfiles, StaticProfileGivesOneProbe) {
+  ImportOptions options;
+  options.profiles = {profile("x", {1, 3, 48, 32}, {1, 3, 48, 32}, {1, 3, 48, 32})};
+  auto graph = dynamic_model().import(options);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->probe_count(), 1u);
+  EXPECT_TRUE(graph->value(graph->inputs()[0]).type.shape.is_static());
+}
+
+TEST(ImportProfiles, LoneBatchHasADefault) {
+  ModelMaker model(13);
+  model.input("x", {open("batch"), int64_t{3}}).output("y").node("Relu", {"x"}, {"y"});
+  auto graph = model.import();
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const Value& x = graph->value(graph->inputs()[0]);
+  EXPECT_EQ(x.probe_shapes[kProbeMin], (Shape{1, 3}));
+  EXPECT_EQ(x.probe_shapes[kProbeMax], (Shape{8, 3}));
+}
+
+TEST(ImportProfiles, DimsOfOneNameAreTheSame) {
+  ModelMaker model(13);
+  model.input("ids", {open("b"), open("s")}).input("mask", {open("b"), open("s")}).output("y").node("Mul", {"ids", "mask"}, {"y"});
+  ImportOptions options;
+  options.profiles = {profile("ids", {1, 16}, {1, 32}, {4, 128})};
+  auto graph = model.import(options);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->value(graph->inputs()[1]).probe_shapes, graph->value(graph->inputs()[0]).probe_shapes);
+}
+
+TEST(ImportProfiles, WrongProfiles) {
+  const auto text_for = [](ShapeProfile wrong) {
+    ImportOptions options;
+    options.profiles = {std::move(wrong)};
+    return error_of(dynamic_model().import(options), StatusCode::kInvalidArgument);
+  };
+  EXPECT_HAS(text_for(profile("z", {1}, {1}, {1})), "names no input of the model: got 'z', need one of 'x'");
+  EXPECT_HAS(text_for(profile("x", {1, 3}, {1, 3}, {1, 3})), "wrong number of dims: got 1x3, need 4");
+  EXPECT_HAS(text_for(profile("x", {1, 4, 8, 8}, {1, 4, 8, 8}, {1, 4, 8, 8})), "the model fixes dim 1: got 4:4:4, need 3");
+  EXPECT_HAS(text_for(profile("x", {1, 3, 8, 8}, {1, 3, 4, 8}, {1, 3, 8, 8})), "dim 2: got 8:4:8, need 1 ≤ min ≤ opt ≤ max");
+  EXPECT_HAS(text_for(profile("x", {0, 3, 8, 8}, {1, 3, 8, 8}, {1, 3, 8, 8})), "need 1 ≤ min");
+}
+
+}  // namespace
+}  // namespace ingot

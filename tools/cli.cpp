@@ -1,0 +1,133 @@
+// CLI11 reports by exceptions; they end here.
+#include "cli.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace ingot::cli {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "the signal handler needs it");
+
+extern "C" void on_interrupt(int) {
+  stop_requested.store(true);
+  std::signal(SIGINT, SIG_DFL);
+}
+
+std::string duration_text(double seconds) {
+  const int64_t whole = static_cast<int64_t>(std::ceil(std::min(seconds, 1e9)));
+  if (whole < 120) return std::to_string(whole) + " s";
+  if (whole < 7200) return std::to_string((whole + 59) / 60) + " min";
+  return std::to_string((whole + 3599) / 3600) + " h";
+}
+
+Status write_error(const std::string& path) {
+  return {StatusCode::kDeviceError, path + ": cannot write: " + std::strerror(errno)};
+}
+
+}  // namespace
+
+ExitCode exit_code(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk: return kExitOk;
+    case StatusCode::kUnsupported:
+    case StatusCode::kDeviceMismatch: return kExitUnsupported;
+    case StatusCode::kInterrupted: return kExitInterrupted;
+    default: return kExitFailed;
+  }
+}
+
+ExitCode fail(std::string_view tool, const Status& status) {
+  std::string line = std::string(tool) + ": error: " + std::string(status.message());
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  return exit_code(status.code());
+}
+
+void add_standard_options(CLI::App& app, StandardOptions& options) {
+  app.set_version_flag("--version", std::string("ingot ") + INGOT_VERSION);
+  app.add_option("--json", options.json_path, "write the result as JSON to FILE (- for standard output)")->type_name("FILE");
+}
+
+std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::Success& done) {  // --help, --version
+    return app.exit(done);
+  } catch (const CLI::Error& error) {
+    std::string line = app.get_name() + ": error: " + error.what();
+    for (char& c : line)
+      if (c == '\n') c = ' ';
+    std::cerr << line << "; see --help\n";
+    return kExitUsage;
+  }
+}
+
+Status write_json(const StandardOptions& options, const nlohmann::json& report) {
+  if (options.json_path.empty()) return {};
+  // Tensor names may be any bytes; the file must be UTF-8.
+  const std::string text = report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  if (options.json_path == "-") {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    return written ? Status() : write_error("standard output");
+  }
+  const std::string partial = options.json_path + ".part";
+  std::FILE* file = std::fopen(partial.c_str(), "wb");
+  if (!file) return write_error(options.json_path);
+  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  written = std::fclose(file) == 0 && written;
+  if (!written || std::rename(partial.c_str(), options.json_path.c_str()) != 0) {
+    Status status = write_error(options.json_path);
+    std::remove(partial.c_str());
+    return status;
+  }
+  return {};
+}
+
+ProgressLine::ProgressLine(std::FILE* stream) : stream_(stream), enabled_(isatty(fileno(stream)) == 1) {}
+
+std::string progress_text(std::string_view stage, int64_t done, int64_t total, double seconds_left) {
+  std::string text(stage);
+  if (total > 0) {
+    text += ' ' + std::to_string(done) + '/' + std::to_string(total);
+  } else if (done > 0) {
+    text += ' ' + std::to_string(done);
+  }
+  if (seconds_left >= 0) text += ", " + duration_text(seconds_left) + " left";
+  return text;
+}
+
+void ProgressLine::update(std::string_view stage, int64_t done, int64_t total, double seconds_left) {
+  if (!enabled_) return;
+  const std::string text = progress_text(stage, done, total, seconds_left);
+  std::string line = '\r' + text;
+  if (text.size() < width_) line.append(width_ - text.size(), ' ');
+  std::fwrite(line.data(), 1, line.size(), stream_);
+  std::fflush(stream_);
+  width_ = text.size();
+}
+
+void ProgressLine::clear() {
+  if (!enabled_ || width_ == 0) return;
+  const std::string line = '\r' + std::string(width_, ' ') + '\r';
+  std::fwrite(line.data(), 1, line.size(), stream_);
+  std::fflush(stream_);
+  width_ = 0;
+}
+
+const std::atomic<bool>* stop_on_interrupt() {
+  std::signal(SIGINT, on_interrupt);
+  return &stop_requested;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,61 @@
+// What all command-line tools share: options --version and --json, exit codes, one-line errors, a progress line, Ctrl-C.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdio>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ingot/status.h"
+
+namespace ingot::cli {
+
+// Exit codes of every tool.
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailed = 1,       // a check failed, or an input is invalid
+  kExitUsage = 2,        // the command line makes no sense
+  kExitUnsupported = 3,  // well-formed, but not something Ingot or this machine does
+  kExitInterrupted = 130  // as shells report Ctrl-C
+};
+ExitCode exit_code(StatusCode code);
+
+// Prints "<tool>: error: <message>" as one line to stderr (line breaks become blanks) and returns the exit code.
+ExitCode fail(std::string_view tool, const Status& status);
+
+// --version and --json FILE ("-" is stdout).
+struct StandardOptions {
+  std::string json_path;
+};
+void add_standard_options(CLI::App& app, StandardOptions& options);
+// nullopt: go on; otherwise the exit code (help and version were printed, or the usage error was).
+std::optional<int> parse(CLI::App& app, int argc, const char* const* argv);
+// Does nothing if no path was given. Writes beside the target and renames.
+Status write_json(const StandardOptions& options, const nlohmann::json& report);
+
+// A line that rewrites itself, on a terminal only: "tuning 12/80, 14 s left".
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::FILE* stream = stderr);
+  ProgressLine(std::FILE* stream, bool enabled) : stream_(stream), enabled_(enabled) {}
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void update(std::string_view stage, int64_t done, int64_t total, double seconds_left = -1);
+  void clear();  // before anything else is printed
+
+ private:
+  std::FILE* stream_;
+  bool enabled_;
+  size_t width_ = 0;  // of the line now shown
+};
+std::string progress_text(std::string_view stage, int64_t done, int64_t total, double seconds_left);
+
+// Set by the first Ctrl-C from then on; a second one ends the program at once.
+const std::atomic<bool>* stop_on_interrupt();
+
+}  // namespace ingot::cli

@@ -1,0 +1,161 @@
+// engine-build: an ONNX model, and calibration data for INT8, become an engine file.
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "ingot/builder.h"
+#include "sample_options.h"
+
+namespace {
+
+using namespace ingot;
+constexpr const char* kTool = "engine-build";
+
+// Unsupported nodes are a list; everything else is one line.
+int fail(const Status& status) {
+  if (status.code() != StatusCode::kUnsupported) return cli::fail(kTool, status);
+  std::cerr << kTool << ": error: " << status.message() << '\n';
+  return cli::kExitUnsupported;
+}
+
+struct Flags {
+  std::string model, output, calib, calib_table, save_table, report;
+  std::vector<std::string> profiles, disabled;
+  std::string method = "percentile";
+  bool no_tune = false, no_optimize = false, no_verify = false, calibrate_only = false;
+};
+
+Status fill_options(const Flags& flags, BuildOptions& options) {
+  for (const std::string& text : flags.profiles) {
+    INGOT_ASSIGN(ShapeProfile profile, parse_profile(text));
+    options.profiles.push_back(std::move(profile));
+  }
+  bool known = false;
+  for (CalibrationMethod method : {CalibrationMethod::kMinMax, CalibrationMethod::kPercentile, CalibrationMethod::kEntropy, CalibrationMethod::kMeanSquaredError})
+    if (to_string(method) == flags.method) {
+      options.method = method;
+      known = true;
+    }
+  if (!known) return Status(StatusCode::kInvalidArgument, "--method: got '" + flags.method + "', need minmax, percentile, entropy or mse");
+  if (!flags.calib_table.empty()) {
+    INGOT_ASSIGN(const std::string text, cli::read_text_file(flags.calib_table));
+    auto table = CalibrationTable::parse(text);
+    if (!table.ok()) return std::move(table.take_status()).with_context("'" + flags.calib_table + "'");
+    options.calibration_table = *std::move(table);
+  }
+  options.disabled_passes = flags.disabled;
+  options.tune = !flags.no_tune;
+  options.optimize = !flags.no_optimize;
+  options.verify = !flags.no_verify;
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Casts an ONNX model into an engine: fused, quantised if asked, tuned for this machine, verified.", kTool);
+  app.footer("Exit status: 0 ok; 1 a check failed or an input is wrong; 2 usage; 3 the model uses something unsupported.");
+  Flags flags;
+  BuildOptions options;
+  cli::StandardOptions standard;
+  cli::SampleFlags samples;
+  app.add_option("model", flags.model, "the .onnx file")->required()->type_name("MODEL");
+  app.add_option("-o,--output", flags.output, "the engine file (default: the model's name with .engine)")->type_name("FILE");
+  app.add_flag("--int8", options.int8, "quantise to INT8, by --calib or --calib-table");
+  app.add_flag("--fp16", options.fp16, "store weights in half precision (on a CPU: computed in FP32)");
+  app.add_option("--calib", flags.calib, "calibration data: a folder of images or arrays, or one file")->type_name("PATH");
+  app.add_option("--calib-table", flags.calib_table, "a calibration table made before; needs no data")->type_name("FILE");
+  app.add_option("--save-calib-table", flags.save_table, "writes the calibration table of this build")->type_name("FILE");
+  app.add_flag("--calibrate-only", flags.calibrate_only, "writes the table (--save-calib-table) and builds no engine");
+  app.add_option("--method", flags.method, "minmax, percentile, entropy or mse")->capture_default_str();
+  app.add_option("--percentile", options.percentile, "share of values kept at each side, in percent")->capture_default_str()->check(CLI::Range(50.0, 100.0));
+  app.add_option("--calib-samples", options.max_calibration_samples, "uses at most this many samples (0: all)")->capture_default_str();
+  app.add_option("--float-layer", options.float_layers, "keeps a layer or tensor in float (may be repeated)")->type_name("NAME");
+  cli::add_sample_flags(app, samples);
+  app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE");
+  app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
+  app.add_option("--cpu-level", options.cpu_level, "at most: scalar, avx2, avx_vnni, avx512_vnni");
+  app.add_option("--timing-cache", options.timing_cache, "timings are read from and added to this file")->type_name("FILE");
+  app.add_option("--time-budget", options.time_budget_s, "seconds for tuning (0: as long as it takes)")->capture_default_str();
+  app.add_flag("--no-tune", flags.no_tune, "estimated costs instead of measured ones: the same on every machine");
+  app.add_flag("--no-optimize", flags.no_optimize, "no optional passes");
+  app.add_flag("--reference", options.reference_only, "every layer by reference code: slow, the oracle");
+  app.add_flag("--no-verify", flags.no_verify, "does not replay the engine against reference code");
+  app.add_option("--disable-pass", flags.disabled, "leaves a pass out (may be repeated)")->type_name("PASS");
+  app.add_option("--dump-graphs", options.dump_graphs_dir, "writes the graph after each pass into a folder")->type_name("DIR");
+  app.add_option("--report", flags.report, "writes the build report as JSON")->type_name("FILE");
+  cli::add_standard_options(app, standard);
+  if (const auto done = cli::parse(app, argc, argv)) return *done;
+
+  if (flags.output.empty()) flags.output = std::filesystem::path(flags.model).replace_extension(".engine").string();
+  if (Status status = fill_options(flags, options); !status.ok()) return fail(status);
+  if (options.calibration_table && !flags.calib.empty())
+    return cli::fail(kTool, Status(StatusCode::kInvalidArgument, "--calib and --calib-table: give one of them"));
+
+  SampleFiles files;
+  if (!flags.calib.empty()) {
+    auto names = model_input_names(flags.model);
+    if (!names.ok()) return fail(names.status());
+    auto opened = cli::open_samples(flags.calib, samples, *std::move(names));
+    if (!opened.ok()) return fail(opened.status());
+    files = *std::move(opened);
+    options.calibration = files.source.get();
+  }
+
+  const auto start = std::chrono::steady_clock::now();
+  cli::ProgressLine line;
+  std::string stage;
+  auto stage_start = start;
+  options.progress = [&](const Progress& progress) {
+    const auto now = std::chrono::steady_clock::now();
+    if (stage != progress.stage) {
+      stage = progress.stage;
+      stage_start = now;
+    }
+    double left = progress.seconds_left;
+    if (left < 0 && progress.done > 0 && progress.total > 0)
+      left = std::chrono::duration<double>(now - stage_start).count() * static_cast<double>(progress.total - progress.done) / static_cast<double>(progress.done);
+    line.update(progress.stage, progress.done, progress.total, left);
+  };
+  options.stop = cli::stop_on_interrupt();
+
+  const auto write_table = [&](const CalibrationTable& table) {
+    const std::string text = table.to_text();
+    return write_file_atomically(flags.save_table, std::as_bytes(std::span(text)));
+  };
+  if (flags.calibrate_only) {
+    if (flags.save_table.empty()) return cli::fail(kTool, Status(StatusCode::kInvalidArgument, "--calibrate-only: needs --save-calib-table FILE"));
+    auto table = calibrate(flags.model, options);
+    line.clear();
+    if (!table.ok()) return fail(table.status());
+    if (Status status = write_table(*table); !status.ok()) return fail(status);
+    std::cout << flags.save_table << ": " << table->ranges.size() << " tensors, " << table->samples << " samples, " << table->method << '\n';
+    return cli::kExitOk;
+  }
+
+  auto result = build(flags.model, options);
+  line.clear();
+  if (!result.ok()) return fail(result.status());
+  for (const std::string& warning : result->warnings) std::cerr << kTool << ": note: " << warning << '\n';
+  if (!flags.save_table.empty()) {
+    if (!result->calibration_table) return cli::fail(kTool, Status(StatusCode::kInvalidArgument, "--save-calib-table: this build made no table"));
+    if (Status status = write_table(*result->calibration_table); !status.ok()) return fail(status);
+  }
+  if (!flags.report.empty())
+    if (Status status = write_file_atomically(flags.report, std::as_bytes(std::span(result->report_json))); !status.ok()) return fail(status);
+  if (Status status = write_file_atomically(flags.output, result->engine); !status.ok()) return fail(status);
+
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto report = nlohmann::json::parse(result->report_json);
+  const auto& summary = report["summary"];
+  std::printf("%s: %.1f KB, %d layers (%d in int8), arena %.1f KB, %.1f s\n", flags.output.c_str(),
+              static_cast<double>(result->engine.size()) / 1e3, summary["layers"].get<int>(), summary["int8_layers"].get<int>(),
+              report["memory"]["arena_bytes"].get<double>() / 1e3, seconds);
+  if (report.contains("fp16")) std::printf("%s\n", report["fp16"].get<std::string>().c_str());
+  nlohmann::json json = {{"engine", flags.output}, {"engine_bytes", result->engine.size()}, {"seconds", seconds},
+                         {"summary", summary}, {"memory", report["memory"]}, {"warnings", result->warnings}};
+  if (Status status = cli::write_json(standard, json); !status.ok()) return fail(status);
+  return cli::kExitOk;
+}

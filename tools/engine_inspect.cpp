@@ -1,0 +1,85 @@
+// engine-inspect: what is in an engine, and why it is as it is.
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "ingot/runtime.h"
+#include "runtime/plan.h"
+
+namespace {
+
+using namespace ingot;
+constexpr const char* kTool = "engine-inspect";
+
+void print_tensors(const char* what, const std::vector<TensorInfo>& tensors, bool with_profile) {
+  for (const TensorInfo& tensor : tensors) {
+    std::printf("%s %s: %s %s", what, tensor.name.c_str(), std::string(to_string(tensor.dtype)).c_str(), to_string(tensor.shape).c_str());
+    if (with_profile && !tensor.shape.is_static())
+      std::printf("  (min %s, opt %s, max %s)", to_string(tensor.min).c_str(), to_string(tensor.opt).c_str(), to_string(tensor.max).c_str());
+    std::printf("\n");
+  }
+}
+
+void print_layer(const nlohmann::json& layer, bool all) {
+  const auto text = [&](const char* key) { return layer.contains(key) ? layer[key].get<std::string>() : std::string("-"); };
+  char time[24] = "-";
+  if (layer.contains("microseconds")) std::snprintf(time, sizeof time, "%.1f", layer["microseconds"].get<double>());
+  std::string runner_up = "-";
+  if (layer.contains("runner_up")) {
+    char us[24];
+    std::snprintf(us, sizeof us, " (%.1f us)", layer["runner_up"]["microseconds"].get<double>());
+    runner_up = layer["runner_up"]["tactic"].get<std::string>() + us;
+  }
+  std::printf("%-9s %9s  %-34s %-44s %s\n", text("precision").c_str(), time, text("tactic").c_str(), runner_up.c_str(), text("name").c_str());
+  if (layer.contains("notes"))
+    for (const auto& note : layer["notes"]) std::printf("%22s- %s\n", "", note.get<std::string>().c_str());
+  if (!all) return;
+  if (layer.contains("refused"))
+    for (const auto& refusal : layer["refused"])
+      std::printf("%22s- %s refused: %s\n", "", refusal["tactic"].get<std::string>().c_str(), refusal["reason"].get<std::string>().c_str());
+  if (layer.contains("outputs"))
+    for (const auto& output : layer["outputs"]) std::printf("%22s> %s: %s\n", "", output["name"].get<std::string>().c_str(), output["type"].get<std::string>().c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Shows an engine: its layers with precision, tactic, time, runner-up and reasons; its memory and targets.", kTool);
+  app.footer("Exit status: 0 ok; 1 the file is not a sound engine; 2 usage; 3 it does not run on this machine.");
+  std::string path;
+  bool all = false;
+  cli::StandardOptions standard;
+  app.add_option("engine", path, "the engine file")->required()->type_name("ENGINE");
+  app.add_flag("--all", all, "also the tactics that refused, and the types of all results");
+  cli::add_standard_options(app, standard);
+  if (const auto done = cli::parse(app, argc, argv)) return *done;
+  auto engine = Engine::load_file(path);
+  if (!engine.ok()) return cli::fail(kTool, engine.status());
+  const auto report = nlohmann::json::parse(engine->report_json(), nullptr, false);
+  std::printf("target %s, model %s\n", std::string(engine->target()).c_str(), std::string(engine->model_hash()).c_str());
+  print_tensors("input ", engine->inputs(), true);
+  print_tensors("output", engine->outputs(), false);
+  std::printf("arena %.1f KB for each context, weights %.1f KB shared, %zu steps\n", static_cast<double>(engine->arena_bytes()) / 1e3,
+              static_cast<double>(engine->weight_bytes()) / 1e3, engine->plan().steps.size());
+  try {
+    if (report.is_object() && report.contains("layers")) {
+      const auto& summary = report["summary"];
+      std::printf("%d layers, %d in int8, %d reformats; %.1f us expected with %d threads on %s\n\n", summary["layers"].get<int>(),
+                  summary["int8_layers"].get<int>(), summary["reformats"].get<int>(), summary["expected_microseconds"].get<double>(),
+                  report["device"]["threads"].get<int>(), report["device"]["fingerprint"].get<std::string>().c_str());
+      std::printf("%-9s %9s  %-34s %-44s %s\n", "precision", "us", "tactic", "runner-up", "layer");
+      for (const auto& layer : report["layers"]) print_layer(layer, all);
+    } else {
+      std::printf("no build report in this engine\n");
+      for (const Step& step : engine->plan().steps) std::printf("  %-34s %s\n", step.tactic.c_str(), step.name.c_str());
+    }
+  } catch (const nlohmann::json::exception&) {
+    return cli::fail(kTool, Status(StatusCode::kInvalidEngine, "'" + path + "': its build report cannot be read"));
+  }
+  nlohmann::json json = {{"target", engine->target()}, {"model_hash", engine->model_hash()}, {"arena_bytes", engine->arena_bytes()},
+                         {"weight_bytes", engine->weight_bytes()}, {"report", report.is_discarded() ? nlohmann::json() : report}};
+  if (Status status = cli::write_json(standard, json); !status.ok()) return cli::fail(kTool, status);
+  return cli::kExitOk;
+}

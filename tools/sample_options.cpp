@@ -1,0 +1,50 @@
+// A recipe given by name is a file if one exists, else flags.
+#include "sample_options.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace ingot::cli {
+
+void add_sample_flags(CLI::App& app, SampleFlags& flags) {
+  app.add_option("--preprocess", flags.preprocess,
+                 "how images become tensors: a recipe file, or flags as resize=224x224,color=rgb,mean=127.5,scale=0.0078125")
+      ->type_name("RECIPE");
+  app.add_option("--raw-shape", flags.raw_shape, "shape of raw f32 files, as 1x3x224x224")->type_name("SHAPE");
+  app.add_option("--batch", flags.batch, "rows per run (default: images one by one, arrays as stored)")->type_name("N");
+}
+
+Expected<std::string> read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || std::filesystem::is_directory(path) || !(text << file.rdbuf()))
+    return Status(StatusCode::kNotFound, "'" + path + "': cannot be read: " + (errno ? std::strerror(errno) : "not a file"));
+  return text.str();
+}
+
+Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& flags, std::vector<std::string> input_names) {
+  SampleOptions options;
+  options.path = path;
+  options.input_names = std::move(input_names);
+  options.batch = flags.batch;
+  if (!flags.preprocess.empty()) {
+    if (std::filesystem::exists(flags.preprocess)) {
+      INGOT_ASSIGN(const std::string text, read_text_file(flags.preprocess));
+      INGOT_ASSIGN(options.recipe, PreprocessRecipe::parse_file_text(text, flags.preprocess));
+    } else {
+      INGOT_ASSIGN(options.recipe, PreprocessRecipe::parse_flags(flags.preprocess));
+    }
+  }
+  if (!flags.raw_shape.empty()) {
+    const auto shape = parse_shape(flags.raw_shape);
+    if (!shape || !shape->is_static())
+      return Status(StatusCode::kInvalidArgument, "--raw-shape: cannot be read: got '" + flags.raw_shape + "', need as 1x3x224x224");
+    options.raw_shape = *shape;
+  }
+  return ingot::open_samples(options);
+}
+
+}  // namespace ingot::cli
