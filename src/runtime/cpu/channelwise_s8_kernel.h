@@ -35,75 +35,91 @@ void interleave_columns(const DepthwiseRun& t) {
   }
 }
 
-// Sums of kPixels neighbouring pixels. Dot: load(w) reads a register's weights, kWeightBytes long; sum(acc, bytes, weights)
-// adds 4 products to each 32-bit lane.
-template <class Bytes, class Dot, int kPixels>
-[[gnu::always_inline]] inline void depthwise_sums(const DepthwiseRun& t, int64_t pixel, typename Bytes::V (&acc)[kPixels][4]) {
-  const int64_t group_bytes = 4 * Bytes::kWidth, column_bytes = t.row_groups * group_bytes;
-  const uint8_t* first = t.scratch + pixel * t.pixel_step * column_bytes;
-  const int64_t next_pixel = t.pixel_step * column_bytes;
+// What stays the same over a run. Finish says what becomes of the sums: u8 or s8 by integers, or anything.
+enum class Finish { kU8, kS8, kAny };
+template <class Bytes>
+struct DepthwiseLoop {
+  const DepthwiseRun& t;
+  const RowEpilogue& e;
+  typename Bytes::V zero, low, high;
+};
+
+// kPixels neighbouring pixels. Dot: load(w) reads a register's weights, kWeightBytes long; sum(acc, bytes, weights) adds 4
+// products to each 32-bit lane. kTaps and kStep are taps · row_groups and pixel_step where they are known, else 0.
+template <class Lanes, class Bytes, class Dot, Finish kFinish, int kPixels, int kTaps, int kStep>
+[[gnu::always_inline]] inline void depthwise_pixels(const DepthwiseLoop<Bytes>& loop, int64_t pixel) {
+  constexpr int kWidth = Bytes::kWidth, kInts = kWidth / 4, kGroup = 4 * kWidth;
+  const DepthwiseRun& t = loop.t;
+  const int64_t column_bytes = kTaps ? kGroup : t.row_groups * kGroup;
+  const int64_t next_pixel = (kStep ? kStep : t.pixel_step) * column_bytes;
+  const uint8_t* first = t.scratch + pixel * next_pixel;
   const int8_t* w = t.weights;
+  typename Bytes::V acc[kPixels][4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j)
 #pragma GCC unroll 2
-    for (int p = 0; p < kPixels; ++p) acc[p][j] = Bytes::load(reinterpret_cast<const uint8_t*>(t.bias + j * (Bytes::kWidth / 4)));
-  for (int64_t tap = 0; tap < t.taps; ++tap, first += t.tap_step * column_bytes) {
-    const uint8_t* x = first;
-    for (int64_t g = 0; g < t.row_groups; ++g, x += group_bytes) {
+    for (int p = 0; p < kPixels; ++p) acc[p][j] = Bytes::load(reinterpret_cast<const uint8_t*>(t.bias + j * kInts));
+  const auto add_group = [&](const uint8_t* x, const int8_t* group) __attribute__((always_inline)) {
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j, w += Dot::kWeightBytes) {
-        const auto weights = Dot::load(w);
+    for (int j = 0; j < 4; ++j) {
+      const auto weights = Dot::load(group + j * Dot::kWeightBytes);
 #pragma GCC unroll 2
-        for (int p = 0; p < kPixels; ++p) acc[p][j] = Dot::sum(acc[p][j], Bytes::load(x + p * next_pixel + j * Bytes::kWidth), weights);
-      }
+      for (int p = 0; p < kPixels; ++p) acc[p][j] = Dot::sum(acc[p][j], Bytes::load(x + p * next_pixel + j * kWidth), weights);
+    }
+  };
+  if constexpr (kTaps > 0) {
+#pragma GCC unroll 8
+    for (int tap = 0; tap < kTaps; ++tap) add_group(first + tap * kGroup, w + tap * 4 * Dot::kWeightBytes);
+  } else {
+    for (int64_t tap = 0; tap < t.taps; ++tap, first += t.tap_step * column_bytes)
+      for (int64_t g = 0; g < t.row_groups; ++g, w += 4 * Dot::kWeightBytes) add_group(first + g * kGroup, w);
+  }
+  if constexpr (kFinish == Finish::kAny) {
+    alignas(64) int32_t sums[kPixels * kWidth];
+#pragma GCC unroll 2
+    for (int p = 0; p < kPixels; ++p)
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) Bytes::store_fours(sums + p * kWidth + j * 4, acc[p][j]);
+    finish_rows<Lanes>(sums, kPixels, kWidth, t.pixel + pixel, t.channel, t.channels, loop.e);
+  } else {
+#pragma GCC unroll 2
+    for (int p = 0; p < kPixels; ++p) {
+      typename Bytes::V y[4];
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) y[j] = Bytes::scale(acc[p][j], Bytes::load_floats(t.multiplier + j * kInts));
+      const auto bytes = Bytes::template pack<kFinish == Finish::kS8>(y[0], y[1], y[2], y[3], loop.zero, loop.low, loop.high);
+      uint8_t* out = static_cast<uint8_t*>(loop.e.out) + (t.pixel + pixel + p) * loop.e.out_stride + t.channel;
+      if (t.channels >= kWidth) Bytes::store(out, bytes);
+      else Bytes::store_some(out, bytes, t.channels);
     }
   }
 }
 
-template <class Lanes, class Bytes, int kPixels>
-[[gnu::always_inline]] inline void depthwise_finish(const DepthwiseRun& t, const RowEpilogue& e, bool plain, int64_t pixel,
-                                                    typename Bytes::V (&acc)[kPixels][4]) {
-  constexpr int kWidth = Bytes::kWidth, kInts = kWidth / 4;
-  if (!plain) {
-    alignas(64) int32_t sums[kPixels * kWidth];
-    for (int p = 0; p < kPixels; ++p)
-      for (int j = 0; j < 4; ++j) Bytes::store_fours(sums + p * kWidth + j * 4, acc[p][j]);
-    return finish_rows<Lanes>(sums, kPixels, kWidth, t.pixel + pixel, t.channel, t.channels, e);
-  }
-  const auto low = Bytes::set(e.low), high = Bytes::set(e.high);
-  const auto zero = Bytes::set_i(e.zero);
-#pragma GCC unroll 2
-  for (int p = 0; p < kPixels; ++p) {
-    typename Bytes::V y[4];
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      const auto real = Bytes::mul(Bytes::to_float(acc[p][j]), Bytes::load_floats(t.multiplier + j * kInts));
-      y[j] = Bytes::add(Bytes::round(Bytes::min(Bytes::max(real, low), high)), zero);
-    }
-    const auto bytes = Bytes::pack(y[0], y[1], y[2], y[3], e.stored == Stored::kS8);
-    uint8_t* out = static_cast<uint8_t*>(e.out) + (t.pixel + pixel + p) * e.out_stride + t.channel;
-    if (t.channels >= kWidth) Bytes::store(out, bytes);
-    else Bytes::store_some(out, bytes, t.channels);
-  }
+template <class Lanes, class Bytes, class Dot, Finish kFinish, int kTaps, int kStep>
+void depthwise_run(const DepthwiseRun& shared) {
+  const DepthwiseRun t = shared;  // copies, which stores of bytes cannot change
+  const RowEpilogue e = *t.epilogue;
+  const DepthwiseLoop<Bytes> loop{t, e, Bytes::set16(e.zero), Bytes::set8(static_cast<int>(e.low) + e.zero),
+                                  Bytes::set8(static_cast<int>(e.high) + e.zero)};
+  int64_t p = 0;
+  for (; p + 2 <= t.pixels; p += 2) depthwise_pixels<Lanes, Bytes, Dot, kFinish, 2, kTaps, kStep>(loop, p);
+  if (p < t.pixels) depthwise_pixels<Lanes, Bytes, Dot, kFinish, 1, kTaps, kStep>(loop, p);
+}
+
+template <class Lanes, class Bytes, class Dot, Finish kFinish>
+void depthwise_run(const DepthwiseRun& t) {
+  if (t.taps == 3 && t.row_groups == 1 && t.tap_step == 1 && t.pixel_step == 1) depthwise_run<Lanes, Bytes, Dot, kFinish, 3, 1>(t);
+  else if (t.taps == 3 && t.row_groups == 1 && t.tap_step == 1 && t.pixel_step == 2) depthwise_run<Lanes, Bytes, Dot, kFinish, 3, 2>(t);
+  else depthwise_run<Lanes, Bytes, Dot, kFinish, 0, 0>(t);
 }
 
 template <class Lanes, class Bytes, class Dot, bool kSigned>
-void depthwise(const DepthwiseRun& shared) {
-  const DepthwiseRun t = shared;  // copies, which stores of bytes cannot change
-  const RowEpilogue e = *t.epilogue;
-  const bool plain = !e.curved && e.residual_stored == Stored::kNone && e.stored != Stored::kF32;
+void depthwise(const DepthwiseRun& t) {
   interleave_columns<Bytes, kSigned>(t);
-  int64_t p = 0;
-  for (; p + 2 <= t.pixels; p += 2) {
-    typename Bytes::V acc[2][4];
-    depthwise_sums<Bytes, Dot, 2>(t, p, acc);
-    depthwise_finish<Lanes, Bytes, 2>(t, e, plain, p, acc);
-  }
-  if (p < t.pixels) {
-    typename Bytes::V acc[1][4];
-    depthwise_sums<Bytes, Dot, 1>(t, p, acc);
-    depthwise_finish<Lanes, Bytes, 1>(t, e, plain, p, acc);
-  }
+  const RowEpilogue& e = *t.epilogue;
+  if (!e.integers) depthwise_run<Lanes, Bytes, Dot, Finish::kAny>(t);
+  else if (e.stored == Stored::kU8) depthwise_run<Lanes, Bytes, Dot, Finish::kU8>(t);
+  else depthwise_run<Lanes, Bytes, Dot, Finish::kS8>(t);
 }
 
 template <class Bytes, bool kSigned>

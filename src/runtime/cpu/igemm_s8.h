@@ -29,6 +29,7 @@ struct RowEpilogue {
   float residual_multiplier = 0;      // s_r / s_y, or s_r if `curved` or f32 output
   float low = 0, high = 0;            // limits of the result before the zero point is added; of the real value for f32
   int32_t zero = 0;
+  bool integers = false;              // u8/s8 result, neither residual nor curve, all multipliers < 1: scaled sums fit int32
   bool curved = false;                // an activation that is no clamp: y = clamp(rne(f(t) / scale) + zero)
   float scale = 1;
   int64_t function = 0;               // UnaryFunction

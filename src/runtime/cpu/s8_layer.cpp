@@ -148,6 +148,8 @@ Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, c
     row.residual_zero = e.residual_zero_point;
     row.residual_multiplier = e.residual_multiplier;
   }
+  const bool below_one = std::all_of(loaded.multipliers.begin(), loaded.multipliers.end(), [](float m) { return m < 0.99f; });
+  row.integers = below_one && !row.curved && !residual && row.stored != Stored::kF32;
   return loaded;
 }
 
