@@ -178,8 +178,10 @@ struct Rows {
     }
     const float sum_all = fold_sum(total) + sum_rest;
     if (log) {
-      const float offset = top + __builtin_logf(sum_all);
-      pair_rows<BinaryFunction::kSub, true, false>(x, &offset, y, n);
+      // One after the other: their sum would lose the digits of the smaller.
+      const float logarithm = __builtin_logf(sum_all);
+      pair_rows<BinaryFunction::kSub, true, false>(x, &top, y, n);
+      pair_rows<BinaryFunction::kSub, true, false>(y, &logarithm, y, n);
     } else {
       const float factor = 1.0f / sum_all;
       pair_rows<BinaryFunction::kMul, true, false>(y, &factor, y, n);
