@@ -159,7 +159,7 @@ class ResizeKernel final : public Kernel {
     }
     const Place* places = walk.places[static_cast<size_t>(walk.rank - 1)];
     float* to = y + r * row * block;
-    // At most two dims are resized, so at most one outside the row: one source row, or two.
+    if (split & (split - 1)) return mix_rows(walk, r, split, x, y);
     float w[2] = {1, 0};
     const float* from[2];
     from[0] = x + input_row(walk, r, 0, &w[0]) * in_row * block;
@@ -169,6 +169,23 @@ class ResizeKernel final : public Kernel {
       const Place& p = places[i];
       if (split) mix_two(from[0] + p.first * block, from[0] + p.second * block, from[1] + p.first * block, from[1] + p.second * block, p, w, to + i * block, block);
       else mix_one(from[0] + p.first * block, from[0] + p.second * block, p, to + i * block, block);
+    }
+  }
+
+  // The rare row between elements of several dims, as of a scale of 1.1 that leaves the channels as many as they were.
+  void mix_rows(const Walk& walk, int64_t r, unsigned split, const float* x, float* y) const {
+    const int64_t row = walk.out[walk.rank - 1], in_row = walk.in[walk.rank - 1], block = walk.block;
+    float* to = y + r * row * block;
+    std::fill_n(to, row * block, 0.0f);
+    for (unsigned taken = split;; taken = (taken - 1) & split) {
+      float w = 1;
+      const float* from = x + input_row(walk, r, taken, &w) * in_row * block;
+      for (int64_t i = 0; i < row; ++i) {
+        const Place& p = walk.places[static_cast<size_t>(walk.rank - 1)][i];
+        for (int64_t c = 0; c < block; ++c)
+          to[i * block + c] += w * (from[p.first * block + c] * p.first_weight + from[p.second * block + c] * p.second_weight);
+      }
+      if (taken == 0) return;
     }
   }
 
@@ -220,7 +237,6 @@ class ResizeTactic final : public Tactic {
     if (mode_ == ResizeMode::kNearest) return {};
     if (x.dtype != DataType::kF32) return {"input is not f32"};
     if (params.antialias || params.exclude_outside) return {"antialias or exclude_outside"};
-    // A dim that is listed but keeps its size may still be sampled between its elements by some coordinates.
     const int rank = x.shape.rank;
     if (rank != 3 && rank != 4) return {"not one or two spatial dims"};
     for (int d = 0; d < 2; ++d)
