@@ -88,6 +88,29 @@ Operand operand_of(DataType dtype, const Shape& shape, const Shape& max) {
   return operand;
 }
 
+// "[2,-1]" as the elements of a constant.
+bool parse_values(std::string_view text, DataType dtype, Shape& shape, std::vector<std::byte>& bytes) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return false;
+  text = text.substr(1, text.size() - 2);
+  std::vector<double> numbers;
+  if (!text.empty() && !parse_list(text, numbers)) return false;
+  shape = Shape{static_cast<int64_t>(numbers.size())};
+  for (double number : numbers) {
+    const auto append = [&](auto value) {
+      const auto* raw = reinterpret_cast<const std::byte*>(&value);
+      bytes.insert(bytes.end(), raw, raw + sizeof value);
+    };
+    switch (dtype) {
+      case DataType::kF32: append(static_cast<float>(number)); break;
+      case DataType::kS32: append(static_cast<int32_t>(number)); break;
+      case DataType::kS64: append(static_cast<int64_t>(number)); break;
+      case DataType::kU8: append(static_cast<uint8_t>(number)); break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
 // All that a line says beside the op's own parameters.
 struct Line {
   std::string op;
@@ -98,10 +121,11 @@ struct Line {
   std::optional<Operand> weights;
   std::vector<Operand> more;          // inputs after the first
   std::vector<bool> more_constant;
+  std::vector<std::vector<std::byte>> more_values;  // where the line gives them
   Activation activation;
   std::vector<int64_t> pads, strides, dilations, kernel;
   std::vector<Field> fields;
-  int64_t groups = 1;
+  int64_t groups = 1, parts = 1;
   AutoPad auto_pad = AutoPad::kNotSet;
   bool ceil = false, count_pad = false, global = false, transpose_b = false;
   double alpha = 1;
@@ -117,6 +141,11 @@ Status parse_word(std::string_view word, Line& line) {
   else if (word == "ceil") line.ceil = true;
   else if (word == "count_pad") line.count_pad = true;
   else if (word == "global") line.global = true;
+  else if (word == "none") {
+    line.more.emplace_back();
+    line.more_constant.push_back(false);
+    line.more_values.emplace_back();
+  }
   else if (word == "same_upper") line.auto_pad = AutoPad::kSameUpper;
   else if (word == "same_lower") line.auto_pad = AutoPad::kSameLower;
   else if (word == "nhwc" || word == "linear") line.layout = word;
@@ -152,6 +181,8 @@ Status parse_word(std::string_view word, Line& line) {
     if (!parse_list(word, line.dilations)) return bad(whole, "no list of numbers");
   } else if (strip(word, "kernel")) {
     if (!parse_list(word, line.kernel)) return bad(whole, "no list of numbers");
+  } else if (strip(word, "parts")) {
+    if (!parse_number(word, line.parts) || line.parts < 1 || line.parts > 8) return bad(whole, "no number from 1 to 8");
   } else if (strip(word, "groups")) {
     if (!parse_number(word, line.groups)) return bad(whole, "no number");
   } else if (strip(word, "alpha:")) {
@@ -159,11 +190,15 @@ Status parse_word(std::string_view word, Line& line) {
   } else if (const size_t colon = word.find(':'); colon != std::string_view::npos) {
     const auto dtype = parse_data_type(word.substr(0, colon));
     word.remove_prefix(colon + 1);
-    const bool constant = !word.empty() && word.back() == 'c';
-    if (constant) word.remove_suffix(1);
-    if (!dtype || !parse_dims(word, shape, max)) return bad(whole, "no operand");
+    std::vector<std::byte> values;
+    const bool given = dtype && parse_values(word, *dtype, shape, values);
+    if (given) max = shape;
+    const bool constant = given || (!word.empty() && word.back() == 'c');
+    if (constant && !given) word.remove_suffix(1);
+    if (!dtype || (!given && !parse_dims(word, shape, max))) return bad(whole, "no operand");
     line.more.push_back(operand_of(*dtype, shape, max));
     line.more_constant.push_back(constant);
+    line.more_values.push_back(std::move(values));
   } else if (strip(word, "w") && parse_dims(word, shape, max)) {
     line.weights = operand_of(DataType::kF32, shape, max);
   } else {
@@ -227,6 +262,17 @@ void quantise(TensorType& type, double scale, Random& random) {
   quant.scales = {static_cast<float>(scale)};
   quant.zero_points = {static_cast<int32_t>(random.below(180)) + (is_signed ? -100 : 40)};
   type.quant = quant;
+}
+
+// Quantised operands of these have one scale.
+bool only_moves(OpKind kind) {
+  switch (kind) {
+    case OpKind::kIdentity: case OpKind::kTranspose: case OpKind::kConcat: case OpKind::kSplit: case OpKind::kSlice:
+    case OpKind::kPad: case OpKind::kExpand: case OpKind::kTile: case OpKind::kDepthToSpace: case OpKind::kSpaceToDepth:
+    case OpKind::kReshape: case OpKind::kFlatten: case OpKind::kSqueeze: case OpKind::kUnsqueeze: case OpKind::kGather:
+    case OpKind::kResize: return true;
+    default: return false;
+  }
 }
 
 template <class T>
@@ -327,15 +373,19 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   }
   for (size_t i = 0; i < line.more.size(); ++i) {
     Operand operand = line.more[i];
-    quantise(operand.type, 0.013, random);
+    if (only_moves(kind)) operand.type.quant = result.inputs[0].type.quant;
+    else quantise(operand.type, 0.013, random);
     operand.is_constant = line.more_constant[i];
-    result.constants.push_back(operand.is_constant ? random_values(operand.type, operand.max_shape, random)
+    result.constants.push_back(!line.more_values[i].empty() ? line.more_values[i]
+                               : operand.is_constant ? random_values(operand.type, operand.max_shape, random)
                                                    : std::vector<std::byte>());
     result.inputs.push_back(operand);
   }
 
+  result.outputs.resize(static_cast<size_t>(line.parts));
   INGOT_ASSIGN(const std::vector<OpOutput> inferred, output_types(result, max_shapes(result)));
   INGOT_ASSIGN(const std::vector<OpOutput> probe, output_types(result, small_shapes(result)));
+  result.outputs.clear();
   for (size_t i = 0; i < inferred.size(); ++i) {
     // Only for quantised ops is the type of the result free.
     const bool free = is_byte || line.out || kind == OpKind::kQuantizeLinear || kind == OpKind::kDequantizeLinear;
@@ -344,9 +394,9 @@ Expected<TestProblem> parse_problem(std::string_view text) {
     for (int d = 0; d < y.type.shape.rank; ++d)
       if (probe[i].shape[d] != inferred[i].shape[d]) y.type.shape[d] = Shape::kDynamic;
     if (i == 0) quantise(y.type, out_scale, random);
-    // Pools that only move bytes keep their input's scale.
-    if (i == 0 && kind == OpKind::kPool && std::get<PoolParams>(result.params).function == PoolFunction::kMax)
-      y.type.quant = result.inputs[0].type.quant;
+    // What only moves bytes keeps its input's scale.
+    const bool is_max_pool = kind == OpKind::kPool && std::get<PoolParams>(result.params).function == PoolFunction::kMax;
+    if (only_moves(kind) || (i == 0 && is_max_pool)) y.type.quant = result.inputs[0].type.quant;
     result.outputs.push_back(y);
   }
   if (line.residual) {

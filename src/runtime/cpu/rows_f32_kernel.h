@@ -54,6 +54,26 @@ struct Rows {
     if (i < n) L::store_some(y + i, guarded<f>(L::load_some(x + i, n - i), alpha, beta), n - i);
   }
 
+  // Functions without lanes of their own; one element at a time is as fast as memory for most.
+  template <UnaryFunction f>
+  static void unary_elements(const float* x, float* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const float v = x[i];
+      if constexpr (f == UnaryFunction::kSqrt) y[i] = __builtin_sqrtf(v);
+      else if constexpr (f == UnaryFunction::kLog) y[i] = __builtin_logf(v);
+      else if constexpr (f == UnaryFunction::kFloor) y[i] = __builtin_floorf(v);
+      else if constexpr (f == UnaryFunction::kCeil) y[i] = __builtin_ceilf(v);
+      else if constexpr (f == UnaryFunction::kRound) y[i] = __builtin_nearbyintf(v);
+      else if constexpr (f == UnaryFunction::kSign) y[i] = v > 0 ? 1.0f : v < 0 ? -1.0f : v;
+      else if constexpr (f == UnaryFunction::kSin) y[i] = __builtin_sinf(v);
+      else y[i] = __builtin_cosf(v);
+    }
+  }
+  static constexpr bool is_by_element(UnaryFunction f) {
+    return f == UnaryFunction::kSqrt || f == UnaryFunction::kLog || f == UnaryFunction::kFloor || f == UnaryFunction::kCeil ||
+           f == UnaryFunction::kRound || f == UnaryFunction::kSign || f == UnaryFunction::kSin || f == UnaryFunction::kCos;
+  }
+
   template <class G>
   static bool with_function(UnaryFunction f, G&& go) {
     switch (f) {
@@ -63,12 +83,17 @@ struct Rows {
       INGOT_CASE(kGeluTanh) INGOT_CASE(kElu) INGOT_CASE(kSelu) INGOT_CASE(kCelu) INGOT_CASE(kSoftplus)
       INGOT_CASE(kSoftsign) INGOT_CASE(kMish) INGOT_CASE(kThresholdedRelu) INGOT_CASE(kQuickGelu) INGOT_CASE(kExp)
       INGOT_CASE(kErf) INGOT_CASE(kAbs) INGOT_CASE(kNeg) INGOT_CASE(kReciprocal)
+      INGOT_CASE(kSqrt) INGOT_CASE(kLog) INGOT_CASE(kFloor) INGOT_CASE(kCeil) INGOT_CASE(kRound) INGOT_CASE(kSign)
+      INGOT_CASE(kSin) INGOT_CASE(kCos)
 #undef INGOT_CASE
       default: return false;
     }
   }
   static void unary(const RowActivation& act, const float* x, float* y, int64_t n) {
-    with_function(act.function, [&]<UnaryFunction f>() { unary_row<f>(act, x, y, n); });
+    with_function(act.function, [&]<UnaryFunction f>() {
+      if constexpr (is_by_element(f)) unary_elements<f>(x, y, n);
+      else unary_row<f>(act, x, y, n);
+    });
   }
 
   template <BinaryFunction f>
@@ -98,6 +123,17 @@ struct Rows {
     else if (b_step) pair_rows<f, false, true>(a, b, y, n);
     else pair_rows<f, false, false>(a, b, y, n);
   }
+  // x² and √x at least need no logarithm.
+  static void power(const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n) {
+    const float exponent = *b;
+    if (a_step && !b_step && exponent == 2) return pair_rows<BinaryFunction::kMul, true, true>(a, a, y, n);
+    if (a_step && !b_step && exponent == 0.5f) {
+      for (int64_t i = 0; i < n; ++i) y[i] = a[i] == -__builtin_inff() ? __builtin_inff() : __builtin_sqrtf(a[i]);
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i)
+      y[i] = static_cast<float>(__builtin_pow(static_cast<double>(a[i * a_step]), static_cast<double>(b[i * b_step])));
+  }
   static void binary(BinaryFunction f, const RowActivation& act, const float* a, int64_t a_step, const float* b,
                      int64_t b_step, float* y, int64_t n) {
     // In pieces, so that the activation finds its input in the cache.
@@ -112,6 +148,7 @@ struct Rows {
         case BinaryFunction::kDiv: pair<BinaryFunction::kDiv>(pa, a_step, pb, b_step, y + at, count); break;
         case BinaryFunction::kMin: pair<BinaryFunction::kMin>(pa, a_step, pb, b_step, y + at, count); break;
         case BinaryFunction::kMax: pair<BinaryFunction::kMax>(pa, a_step, pb, b_step, y + at, count); break;
+        case BinaryFunction::kPow: power(pa, a_step, pb, b_step, y + at, count); break;
         default: pair<BinaryFunction::kPRelu>(pa, a_step, pb, b_step, y + at, count); break;
       }
       if (act.function != UnaryFunction::kIdentity) unary(act, y + at, y + at, count);
@@ -178,8 +215,10 @@ struct Rows {
     }
     const float sum_all = fold_sum(total) + sum_rest;
     if (log) {
-      const float offset = top + __builtin_logf(sum_all);
-      pair_rows<BinaryFunction::kSub, true, false>(x, &offset, y, n);
+      // One after the other: their sum would lose the digits of the smaller.
+      const float logarithm = __builtin_logf(sum_all);
+      pair_rows<BinaryFunction::kSub, true, false>(x, &top, y, n);
+      pair_rows<BinaryFunction::kSub, true, false>(y, &logarithm, y, n);
     } else {
       const float factor = 1.0f / sum_all;
       pair_rows<BinaryFunction::kMul, true, false>(y, &factor, y, n);

@@ -14,7 +14,7 @@ bool rows_know(UnaryFunction function) {
 bool rows_know(BinaryFunction function) {
   switch (function) {
     case BinaryFunction::kAdd: case BinaryFunction::kSub: case BinaryFunction::kMul: case BinaryFunction::kDiv:
-    case BinaryFunction::kMin: case BinaryFunction::kMax: case BinaryFunction::kPRelu: return true;
+    case BinaryFunction::kMin: case BinaryFunction::kMax: case BinaryFunction::kPow: case BinaryFunction::kPRelu: return true;
     default: return false;
   }
 }
