@@ -16,7 +16,7 @@
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
 #include "builder/onnx/import_model.h"
-#include "builder/pass_manager.h"
+#include "builder/run_passes.h"
 #include "builder/pipeline.h"
 #include "builder/plan/emit_plan.h"
 #include "builder/verify_engine.h"
