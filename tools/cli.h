@@ -26,6 +26,11 @@ ExitCode exit_code(StatusCode code);
 // Prints "<tool>: error: <message>" as one line to stderr (line breaks become blanks) and returns the exit code.
 ExitCode fail(std::string_view tool, const Status& status);
 
+// The same for a command line that makes no sense.
+ExitCode usage(std::string_view tool, std::string_view message);
+// The end of a tool: fails if the status does, or if what was printed did not reach standard output.
+ExitCode finish(std::string_view tool, const Status& status);
+
 // --version and --json FILE ("-" is stdout).
 struct StandardOptions {
   std::string json_path;

@@ -229,7 +229,6 @@ Status check(const Flags& flags) {
 
   std::string broken;
   if (flags.max_drop >= 0) {
-    if (labels.empty()) return Status(StatusCode::kInvalidArgument, "--max-drop: needs --labels");
     const double drop = reference_score.percent(reference_score.top1) - engine_score.percent(engine_score.top1);
     if (drop > flags.max_drop + 1e-9) {
       char text[96];
@@ -277,12 +276,11 @@ int main(int argc, char** argv) {
     } catch (const nlohmann::json::exception&) {
       return cli::fail(kTool, Status(StatusCode::kInvalidArgument, "'" + flags.table + "': not a result of engine-check"));
     }
-    return cli::kExitOk;
+    return cli::finish(kTool, {});
   }
   if (flags.engine.empty() || flags.reference.empty() || flags.data.empty()) {
-    std::cerr << kTool << ": error: need ENGINE, --reference MODEL and --data PATH; see --help\n";
-    return cli::kExitUsage;
+    return cli::usage(kTool, "need ENGINE, --reference MODEL and --data PATH");
   }
-  Status status = check(flags);
-  return status.ok() ? cli::kExitOk : cli::fail(kTool, status);
+  if (flags.max_drop >= 0 && flags.labels.empty()) return cli::usage(kTool, "--max-drop: needs --labels FILE");
+  return cli::finish(kTool, check(flags));
 }

@@ -198,8 +198,11 @@ Status write_file_atomically(const std::string& path, std::span<const std::byte>
   const auto fail = [&](const std::string& doing) {
     return Status(StatusCode::kDeviceError, "'" + path + "': " + doing + ": " + std::strerror(errno));
   };
-  const int file = ::mkstemp(beside.data());
-  if (file < 0) return fail("cannot create a file beside it");
+  // A device or a pipe is written to; only a file may be replaced.
+  struct stat target;
+  const bool special = ::stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode);
+  const int file = special ? ::open(path.c_str(), O_WRONLY | O_CLOEXEC) : ::mkstemp(beside.data());
+  if (file < 0) return fail(special ? "cannot be opened for writing" : "cannot create a file beside it");
   size_t written = 0;
   while (written < bytes.size()) {
     const ssize_t count = ::write(file, bytes.data() + written, bytes.size() - written);
@@ -207,11 +210,12 @@ Status write_file_atomically(const std::string& path, std::span<const std::byte>
     if (count <= 0) {
       Status status = fail("write failed");
       ::close(file);
-      ::unlink(beside.c_str());
+      if (!special) ::unlink(beside.c_str());
       return status;
     }
     written += static_cast<size_t>(count);
   }
+  if (special) return ::close(file) == 0 ? Status() : fail("write failed");
   const mode_t mask = ::umask(0);
   ::umask(mask);
   const bool kept = ::fchmod(file, 0666 & ~mask) == 0 && ::fsync(file) == 0;
