@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-BIN, SOURCE = Path(sys.argv[1]), Path(sys.argv[2])
+BIN, SOURCE = (Path(argument).resolve() for argument in sys.argv[1:])
 DIGITS = SOURCE / "models/digits"
 TOOLS = ("engine-build", "engine-run", "engine-check", "engine-inspect")
 problems = []
