@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   app.add_option("model", flags.model, "the .onnx file")->required()->type_name("MODEL");
   app.add_option("-o,--output", flags.output, "the engine file (default: the model's name with .engine)")->type_name("FILE");
   app.add_flag("--int8", options.int8, "quantise to INT8, by --calib or --calib-table");
-  app.add_flag("--fp16", options.fp16, "store weights in half precision (on a CPU: computed in FP32)");
+  app.add_flag("--fp16", options.fp16, "permits half precision; no CPU kernel uses it yet, so float layers stay FP32");
   app.add_option("--calib", flags.calib, "calibration data: a folder of images or arrays, or one file")->type_name("PATH");
   app.add_option("--calib-table", flags.calib_table, "a calibration table made before; needs no data")->type_name("FILE");
   app.add_option("--save-calib-table", flags.save_table, "writes the calibration table of this build")->type_name("FILE");
@@ -174,6 +174,6 @@ int main(int argc, char** argv) {
   std::printf("%s: %.1f KB, %d layers (%d in int8), arena %.1f KB, %.1f s\n", flags.output.c_str(),
               static_cast<double>(result->engine.size()) / 1e3, summary["layers"].get<int>(), summary["int8_layers"].get<int>(),
               report["memory"]["arena_bytes"].get<double>() / 1e3, seconds);
-  if (report.contains("fp16")) std::printf("%s\n", report["fp16"].get<std::string>().c_str());
+  if (report.contains("fp16")) std::printf("fp16: %s\n", report["fp16"].get<std::string>().c_str());
   return cli::finish(kTool, {});
 }

@@ -51,7 +51,11 @@ Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& f
       return Status(StatusCode::kInvalidArgument, "--raw-shape: cannot be read: got '" + flags.raw_shape + "', need as 1x3x224x224");
     options.raw_shape = *shape;
   }
-  return ingot::open_samples(options);
+  auto files = ingot::open_samples(options);
+  // Exit status 3 is for models; data that cannot be read is a wrong input.
+  if (!files.ok() && files.status().code() == StatusCode::kUnsupported)
+    return Status(StatusCode::kInvalidArgument, std::string(files.status().message()));
+  return files;
 }
 
 }  // namespace ingot::cli

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -29,6 +30,23 @@ bool has_quantisation(const Graph& graph) {
   for (NodeId id = 0; id < graph.node_count(); ++id)
     if (graph.node(id).alive && graph.node(id).kind() == OpKind::kDequantizeLinear) return true;
   return false;
+}
+
+// A name in float_layers that nothing bears is a typo, and would quietly quantise the layer that was meant.
+Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
+  std::set<std::string_view> known;
+  for (NodeId id = 0; id < graph.node_count(); ++id) {
+    const Node& node = graph.node(id);
+    if (!node.alive) continue;
+    known.insert(node.name);
+    known.insert(node.origins.begin(), node.origins.end());
+    for (ValueId output : node.outputs)
+      if (output != kNone) known.insert(graph.value(output).name);
+  }
+  for (const std::string& name : names)
+    if (!known.contains(name))
+      return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
+  return {};
 }
 
 // The graph as a fused float network: what is calibrated, and what quantisation starts from.
@@ -87,6 +105,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
       return Status(StatusCode::kInvalidArgument, "int8: no calibration data and no Q/DQ in the model; give --calib PATH or --calib-table FILE");
     }
   }
+  INGOT_TRY(check_float_layers(graph, options.float_layers));
   if (options.int8 || trained) INGOT_TRY(run_quantise_passes(graph, options));
 
   const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});

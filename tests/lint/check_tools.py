@@ -113,6 +113,7 @@ def wrong_inputs():
     run("engine-inspect", work, code=1, errors=1)
     run("engine-build", DIGITS / "digits.onnx", "--int8", "-o", "never.engine", code=1, errors=1)
     run("engine-build", DIGITS / "digits.onnx", "--int8", "--calib", DIGITS / "calib", "--preprocess", "colour=gray", "-o", "never.engine", code=1, errors=1)
+    run("engine-build", DIGITS / "digits.onnx", "--int8", *CALIB, "--float-layer", "no such layer", "-o", "never.engine", code=1, errors=1)
     run("engine-check", engine, "--reference", "plain.onnx", "--data", DIGITS / "test", "--preprocess", DIGITS / "preprocess.txt", code=1, errors=1)
     expect(not (work / "never.engine").exists(), "an engine was written by a build that failed")
 
