@@ -71,6 +71,11 @@ void add_standard_options(CLI::App& app, StandardOptions& options) {
   app.add_option("--json", options.json_path, "write the result as JSON to FILE (- for standard output)")->type_name("FILE");
 }
 
+void add_cpu_level_option(CLI::App& app, std::string& level) {
+  app.add_option("--cpu-level", level, "uses no newer instructions than these")
+      ->check(CLI::IsMember({"scalar", "avx2", "avx_vnni", "avx512_vnni"}));
+}
+
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);

@@ -36,6 +36,8 @@ struct StandardOptions {
   std::string json_path;
 };
 void add_standard_options(CLI::App& app, StandardOptions& options);
+// --cpu-level, one of the instruction sets that the runtime knows.
+void add_cpu_level_option(CLI::App& app, std::string& level);
 // nullopt: go on; otherwise the exit code (help and version were printed, or the usage error was).
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv);
 // Does nothing if no path was given. Writes beside the target and renames.

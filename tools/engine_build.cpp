@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   cli::add_sample_flags(app, samples);
   app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
-  app.add_option("--cpu-level", options.cpu_level, "at most: scalar, avx2, avx_vnni, avx512_vnni");
+  cli::add_cpu_level_option(app, options.cpu_level);
   app.add_option("--timing-cache", options.timing_cache, "timings are read from and added to this file")->type_name("FILE");
   app.add_option("--time-budget", options.time_budget_s, "seconds for tuning (0: as long as it takes)")->capture_default_str();
   app.add_flag("--no-tune", flags.no_tune, "estimated costs instead of measured ones: the same on every machine");

@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
   app.add_flag("--bench", flags.bench, "times it");
   app.add_flag("--profile", flags.profile, "times every layer");
   app.add_option("--threads", flags.runtime.threads, "threads of a run")->capture_default_str()->check(CLI::Range(1, 1024));
-  app.add_option("--cpu-level", flags.runtime.cpu_level, "at most: scalar, avx2, avx_vnni, avx512_vnni");
+  cli::add_cpu_level_option(app, flags.runtime.cpu_level);
   app.add_option("--seconds", flags.seconds, "how long to time")->capture_default_str()->check(CLI::PositiveNumber);
   cli::add_sample_flags(app, flags.samples);
   cli::add_standard_options(app, flags.standard);

@@ -79,7 +79,7 @@ def help_and_usage():
         run(tool, "--no-such-option", code=2, errors=1)
         run(tool, "a", "b", "c", code=2, errors=1)
     model = DIGITS / "digits.onnx"
-    for args in (["--threads", "0"], ["--threads", "many"], ["--method", "best"], ["--percentile", "10"], ["--profile", "image"],
+    for args in (["--threads", "0"], ["--threads", "many"], ["--method", "best"], ["--cpu-level", "mmx"], ["--percentile", "10"], ["--profile", "image"],
                  ["--calib", "a", "--calib-table", "b"], ["--calibrate-only"], ["--calibrate-only", "--save-calib-table", "t"]):
         run("engine-build", model, *args, code=2, errors=1)
     run("engine-run", engine, "--onnx", model, code=2, errors=1)
