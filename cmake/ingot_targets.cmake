@@ -20,6 +20,7 @@ find_package(Threads REQUIRED)
 
 add_library(ingot_flags INTERFACE)
 target_include_directories(ingot_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_compile_features(ingot_flags INTERFACE cxx_std_20)
 target_compile_definitions(ingot_flags INTERFACE INGOT_VERSION="${PROJECT_VERSION}")
 # Contraction would change results between instruction sets (docs/numerics.md).
 target_compile_options(ingot_flags INTERFACE -Wall -Wextra -ffp-contract=off -fno-math-errno)

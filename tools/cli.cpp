@@ -1,6 +1,7 @@
 // CLI11 reports by exceptions; they end here.
 #include "cli.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -53,9 +54,26 @@ ExitCode fail(std::string_view tool, const Status& status) {
   return exit_code(status.code());
 }
 
+ExitCode usage(std::string_view tool, std::string_view message) {
+  (void)fail(tool, Status(StatusCode::kInvalidArgument, std::string(message) + "; see --help"));
+  return kExitUsage;
+}
+
+ExitCode finish(std::string_view tool, const Status& status) {
+  if (!status.ok()) return fail(tool, status);
+  std::cout.flush();
+  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail(tool, write_error("standard output"));
+  return kExitOk;
+}
+
 void add_standard_options(CLI::App& app, StandardOptions& options) {
   app.set_version_flag("--version", std::string("ingot ") + INGOT_VERSION);
   app.add_option("--json", options.json_path, "write the result as JSON to FILE (- for standard output)")->type_name("FILE");
+}
+
+void add_cpu_level_option(CLI::App& app, std::string& level) {
+  app.add_option("--cpu-level", level, "uses no newer instructions than these")
+      ->check(CLI::IsMember({"scalar", "avx2", "avx_vnni", "avx512_vnni"}));
 }
 
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
@@ -65,11 +83,7 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
   } catch (const CLI::Success& done) {  // --help, --version
     return app.exit(done);
   } catch (const CLI::Error& error) {
-    std::string line = app.get_name() + ": error: " + error.what();
-    for (char& c : line)
-      if (c == '\n') c = ' ';
-    std::cerr << line << "; see --help\n";
-    return kExitUsage;
+    return usage(app.get_name(), error.what());
   }
 }
 
@@ -81,14 +95,17 @@ Status write_json(const StandardOptions& options, const nlohmann::json& report) 
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     return written ? Status() : write_error("standard output");
   }
-  const std::string partial = options.json_path + ".part";
+  // A device or a pipe is written to; only a file may be replaced.
+  struct stat target;
+  const bool special = ::stat(options.json_path.c_str(), &target) == 0 && !S_ISREG(target.st_mode);
+  const std::string partial = special ? options.json_path : options.json_path + ".part";
   std::FILE* file = std::fopen(partial.c_str(), "wb");
   if (!file) return write_error(options.json_path);
   bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written = std::fclose(file) == 0 && written;
-  if (!written || std::rename(partial.c_str(), options.json_path.c_str()) != 0) {
+  if (!written || (!special && std::rename(partial.c_str(), options.json_path.c_str()) != 0)) {
     Status status = write_error(options.json_path);
-    std::remove(partial.c_str());
+    if (!special) std::remove(partial.c_str());
     return status;
   }
   return {};

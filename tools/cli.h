@@ -26,11 +26,18 @@ ExitCode exit_code(StatusCode code);
 // Prints "<tool>: error: <message>" as one line to stderr (line breaks become blanks) and returns the exit code.
 ExitCode fail(std::string_view tool, const Status& status);
 
+// The same for a command line that makes no sense.
+ExitCode usage(std::string_view tool, std::string_view message);
+// The end of a tool: fails if the status does, or if what was printed did not reach standard output.
+ExitCode finish(std::string_view tool, const Status& status);
+
 // --version and --json FILE ("-" is stdout).
 struct StandardOptions {
   std::string json_path;
 };
 void add_standard_options(CLI::App& app, StandardOptions& options);
+// --cpu-level, one of the instruction sets that the runtime knows.
+void add_cpu_level_option(CLI::App& app, std::string& level);
 // nullopt: go on; otherwise the exit code (help and version were printed, or the usage error was).
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv);
 // Does nothing if no path was given. Writes beside the target and renames.

@@ -20,6 +20,27 @@ int fail(const Status& status) {
   return cli::kExitUnsupported;
 }
 
+// The files of one build: if one cannot be written, none stays behind.
+class Outputs {
+ public:
+  ~Outputs() {
+    if (kept_) return;
+    for (const std::string& path : written_)
+      if (std::error_code ignored; std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
+  }
+  Status write(const std::string& path, std::span<const std::byte> bytes) {
+    if (path.empty()) return {};
+    INGOT_TRY(write_file_atomically(path, bytes));
+    written_.push_back(path);
+    return {};
+  }
+  void keep() { kept_ = true; }
+
+ private:
+  std::vector<std::string> written_;
+  bool kept_ = false;
+};
+
 struct Flags {
   std::string model, output, calib, calib_table, save_table, report;
   std::vector<std::string> profiles, disabled;
@@ -32,13 +53,8 @@ Status fill_options(const Flags& flags, BuildOptions& options) {
     INGOT_ASSIGN(ShapeProfile profile, parse_profile(text));
     options.profiles.push_back(std::move(profile));
   }
-  bool known = false;
   for (CalibrationMethod method : {CalibrationMethod::kMinMax, CalibrationMethod::kPercentile, CalibrationMethod::kEntropy, CalibrationMethod::kMeanSquaredError})
-    if (to_string(method) == flags.method) {
-      options.method = method;
-      known = true;
-    }
-  if (!known) return Status(StatusCode::kInvalidArgument, "--method: got '" + flags.method + "', need minmax, percentile, entropy or mse");
+    if (to_string(method) == flags.method) options.method = method;
   if (!flags.calib_table.empty()) {
     INGOT_ASSIGN(const std::string text, cli::read_text_file(flags.calib_table));
     auto table = CalibrationTable::parse(text);
@@ -64,19 +80,19 @@ int main(int argc, char** argv) {
   app.add_option("model", flags.model, "the .onnx file")->required()->type_name("MODEL");
   app.add_option("-o,--output", flags.output, "the engine file (default: the model's name with .engine)")->type_name("FILE");
   app.add_flag("--int8", options.int8, "quantise to INT8, by --calib or --calib-table");
-  app.add_flag("--fp16", options.fp16, "store weights in half precision (on a CPU: computed in FP32)");
+  app.add_flag("--fp16", options.fp16, "permits half precision; no CPU kernel uses it yet, so float layers stay FP32");
   app.add_option("--calib", flags.calib, "calibration data: a folder of images or arrays, or one file")->type_name("PATH");
   app.add_option("--calib-table", flags.calib_table, "a calibration table made before; needs no data")->type_name("FILE");
   app.add_option("--save-calib-table", flags.save_table, "writes the calibration table of this build")->type_name("FILE");
   app.add_flag("--calibrate-only", flags.calibrate_only, "writes the table (--save-calib-table) and builds no engine");
-  app.add_option("--method", flags.method, "minmax, percentile, entropy or mse")->capture_default_str();
+  app.add_option("--method", flags.method, "how a histogram becomes a range")->capture_default_str()->check(CLI::IsMember({"minmax", "percentile", "entropy", "mse"}));
   app.add_option("--percentile", options.percentile, "share of values kept at each side, in percent")->capture_default_str()->check(CLI::Range(50.0, 100.0));
   app.add_option("--calib-samples", options.max_calibration_samples, "uses at most this many samples (0: all)")->capture_default_str();
   app.add_option("--float-layer", options.float_layers, "keeps a layer or tensor in float (may be repeated)")->type_name("NAME");
   cli::add_sample_flags(app, samples);
-  app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE");
+  app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
-  app.add_option("--cpu-level", options.cpu_level, "at most: scalar, avx2, avx_vnni, avx512_vnni");
+  cli::add_cpu_level_option(app, options.cpu_level);
   app.add_option("--timing-cache", options.timing_cache, "timings are read from and added to this file")->type_name("FILE");
   app.add_option("--time-budget", options.time_budget_s, "seconds for tuning (0: as long as it takes)")->capture_default_str();
   app.add_flag("--no-tune", flags.no_tune, "estimated costs instead of measured ones: the same on every machine");
@@ -90,9 +106,10 @@ int main(int argc, char** argv) {
   if (const auto done = cli::parse(app, argc, argv)) return *done;
 
   if (flags.output.empty()) flags.output = std::filesystem::path(flags.model).replace_extension(".engine").string();
+  if (!flags.calib.empty() && !flags.calib_table.empty()) return cli::usage(kTool, "--calib and --calib-table: give one of them");
+  if (flags.calibrate_only && flags.save_table.empty()) return cli::usage(kTool, "--calibrate-only: needs --save-calib-table FILE");
+  if (flags.calibrate_only && flags.calib.empty()) return cli::usage(kTool, "--calibrate-only: needs --calib PATH");
   if (Status status = fill_options(flags, options); !status.ok()) return fail(status);
-  if (options.calibration_table && !flags.calib.empty())
-    return cli::fail(kTool, Status(StatusCode::kInvalidArgument, "--calib and --calib-table: give one of them"));
 
   SampleFiles files;
   if (!flags.calib.empty()) {
@@ -121,18 +138,19 @@ int main(int argc, char** argv) {
   };
   options.stop = cli::stop_on_interrupt();
 
+  Outputs outputs;
   const auto write_table = [&](const CalibrationTable& table) {
     const std::string text = table.to_text();
-    return write_file_atomically(flags.save_table, std::as_bytes(std::span(text)));
+    return outputs.write(flags.save_table, std::as_bytes(std::span(text)));
   };
   if (flags.calibrate_only) {
-    if (flags.save_table.empty()) return cli::fail(kTool, Status(StatusCode::kInvalidArgument, "--calibrate-only: needs --save-calib-table FILE"));
     auto table = calibrate(flags.model, options);
     line.clear();
     if (!table.ok()) return fail(table.status());
     if (Status status = write_table(*table); !status.ok()) return fail(status);
+    outputs.keep();
     std::cout << flags.save_table << ": " << table->ranges.size() << " tensors, " << table->samples << " samples, " << table->method << '\n';
-    return cli::kExitOk;
+    return cli::finish(kTool, {});
   }
 
   auto result = build(flags.model, options);
@@ -143,19 +161,19 @@ int main(int argc, char** argv) {
     if (!result->calibration_table) return cli::fail(kTool, Status(StatusCode::kInvalidArgument, "--save-calib-table: this build made no table"));
     if (Status status = write_table(*result->calibration_table); !status.ok()) return fail(status);
   }
-  if (!flags.report.empty())
-    if (Status status = write_file_atomically(flags.report, std::as_bytes(std::span(result->report_json))); !status.ok()) return fail(status);
-  if (Status status = write_file_atomically(flags.output, result->engine); !status.ok()) return fail(status);
+  if (Status status = outputs.write(flags.report, std::as_bytes(std::span(result->report_json))); !status.ok()) return fail(status);
+  if (Status status = outputs.write(flags.output, result->engine); !status.ok()) return fail(status);
 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const auto report = nlohmann::json::parse(result->report_json);
   const auto& summary = report["summary"];
-  std::printf("%s: %.1f KB, %d layers (%d in int8), arena %.1f KB, %.1f s\n", flags.output.c_str(),
-              static_cast<double>(result->engine.size()) / 1e3, summary["layers"].get<int>(), summary["int8_layers"].get<int>(),
-              report["memory"]["arena_bytes"].get<double>() / 1e3, seconds);
-  if (report.contains("fp16")) std::printf("%s\n", report["fp16"].get<std::string>().c_str());
   nlohmann::json json = {{"engine", flags.output}, {"engine_bytes", result->engine.size()}, {"seconds", seconds},
                          {"summary", summary}, {"memory", report["memory"]}, {"warnings", result->warnings}};
   if (Status status = cli::write_json(standard, json); !status.ok()) return fail(status);
-  return cli::kExitOk;
+  outputs.keep();
+  std::printf("%s: %.1f KB, %d layers (%d in int8), arena %.1f KB, %.1f s\n", flags.output.c_str(),
+              static_cast<double>(result->engine.size()) / 1e3, summary["layers"].get<int>(), summary["int8_layers"].get<int>(),
+              report["memory"]["arena_bytes"].get<double>() / 1e3, seconds);
+  if (report.contains("fp16")) std::printf("fp16: %s\n", report["fp16"].get<std::string>().c_str());
+  return cli::finish(kTool, {});
 }

@@ -229,7 +229,6 @@ Status check(const Flags& flags) {
 
   std::string broken;
   if (flags.max_drop >= 0) {
-    if (labels.empty()) return Status(StatusCode::kInvalidArgument, "--max-drop: needs --labels");
     const double drop = reference_score.percent(reference_score.top1) - engine_score.percent(engine_score.top1);
     if (drop > flags.max_drop + 1e-9) {
       char text[96];
@@ -262,7 +261,7 @@ int main(int argc, char** argv) {
   app.add_option("--samples", flags.max_samples, "uses at most this many (0: all)")->capture_default_str();
   app.add_option("--seconds", flags.seconds, "how long to time both, beyond the samples")->capture_default_str();
   app.add_option("--threads", flags.runtime.threads, "threads of a run")->capture_default_str()->check(CLI::Range(1, 1024));
-  app.add_option("--cpu-level", flags.runtime.cpu_level, "at most: scalar, avx2, avx_vnni, avx512_vnni");
+  cli::add_cpu_level_option(app, flags.runtime.cpu_level);
   app.add_option("--timing-cache", flags.timing_cache, "timings for the reference's build")->type_name("FILE");
   app.add_option("--table", flags.table, "prints the table of an earlier --json and does nothing else")->type_name("FILE");
   cli::add_sample_flags(app, flags.samples);
@@ -277,12 +276,11 @@ int main(int argc, char** argv) {
     } catch (const nlohmann::json::exception&) {
       return cli::fail(kTool, Status(StatusCode::kInvalidArgument, "'" + flags.table + "': not a result of engine-check"));
     }
-    return cli::kExitOk;
+    return cli::finish(kTool, {});
   }
   if (flags.engine.empty() || flags.reference.empty() || flags.data.empty()) {
-    std::cerr << kTool << ": error: need ENGINE, --reference MODEL and --data PATH; see --help\n";
-    return cli::kExitUsage;
+    return cli::usage(kTool, "need ENGINE, --reference MODEL and --data PATH");
   }
-  Status status = check(flags);
-  return status.ok() ? cli::kExitOk : cli::fail(kTool, status);
+  if (flags.max_drop >= 0 && flags.labels.empty()) return cli::usage(kTool, "--max-drop: needs --labels FILE");
+  return cli::finish(kTool, check(flags));
 }

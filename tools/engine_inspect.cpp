@@ -80,6 +80,5 @@ int main(int argc, char** argv) {
   }
   nlohmann::json json = {{"target", engine->target()}, {"model_hash", engine->model_hash()}, {"arena_bytes", engine->arena_bytes()},
                          {"weight_bytes", engine->weight_bytes()}, {"report", report.is_discarded() ? nlohmann::json() : report}};
-  if (Status status = cli::write_json(standard, json); !status.ok()) return cli::fail(kTool, status);
-  return cli::kExitOk;
+  return cli::finish(kTool, cli::write_json(standard, json));
 }

@@ -211,24 +211,23 @@ int main(int argc, char** argv) {
   app.add_option("--data", flags.data, "samples: a folder of images or arrays, or one file")->type_name("PATH");
   app.add_option("--outputs-dir", flags.outputs_dir, "writes out_0.pb, out_1.pb … (or NNNN.npz, see --format)")->type_name("DIR");
   app.add_option("--format", flags.format, "of the outputs: pb or npz")->capture_default_str()->check(CLI::IsMember({"pb", "npz"}));
-  app.add_option("--profile-shapes", flags.profiles, "with --onnx: dims of dynamic inputs, min:opt:max")->delimiter(',')->type_name("PROFILE");
-  app.add_option("--shape", flags.shapes, "when timing: sets an input's shape, as x=1x3x48x320")->type_name("SHAPE");
+  app.add_option("--profile-shapes", flags.profiles, "with --onnx: dims of dynamic inputs, min:opt:max")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
+  app.add_option("--shape", flags.shapes, "when timing: sets an input's shape, as x=1x3x48x320")->type_name("SHAPE")->check(CLI::Validator(cli::check_profile, ""));
   app.add_flag("--bench", flags.bench, "times it");
   app.add_flag("--profile", flags.profile, "times every layer");
   app.add_option("--threads", flags.runtime.threads, "threads of a run")->capture_default_str()->check(CLI::Range(1, 1024));
-  app.add_option("--cpu-level", flags.runtime.cpu_level, "at most: scalar, avx2, avx_vnni, avx512_vnni");
+  cli::add_cpu_level_option(app, flags.runtime.cpu_level);
   app.add_option("--seconds", flags.seconds, "how long to time")->capture_default_str()->check(CLI::PositiveNumber);
   cli::add_sample_flags(app, flags.samples);
   cli::add_standard_options(app, flags.standard);
   if (const auto done = cli::parse(app, argc, argv)) return *done;
   if (flags.engine.empty() == flags.onnx.empty()) {
-    std::cerr << kTool << ": error: give an engine file, or --onnx MODEL; see --help\n";
-    return cli::kExitUsage;
+    return cli::usage(kTool, "give an engine file, or --onnx MODEL");
   }
   Status status = run(flags);
   if (status.code() == StatusCode::kUnsupported) {
     std::cerr << kTool << ": error: " << status.message() << '\n';
     return cli::kExitUnsupported;
   }
-  return status.ok() ? cli::kExitOk : cli::fail(kTool, status);
+  return cli::finish(kTool, status);
 }

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "ingot/builder.h"
+
 namespace ingot::cli {
 
 void add_sample_flags(CLI::App& app, SampleFlags& flags) {
@@ -15,6 +17,11 @@ void add_sample_flags(CLI::App& app, SampleFlags& flags) {
       ->type_name("RECIPE");
   app.add_option("--raw-shape", flags.raw_shape, "shape of raw f32 files, as 1x3x224x224")->type_name("SHAPE");
   app.add_option("--batch", flags.batch, "rows per run (default: images one by one, arrays as stored)")->type_name("N");
+}
+
+std::string check_profile(const std::string& text) {
+  const auto profile = parse_profile(text);
+  return profile.ok() ? std::string() : std::string(profile.status().message());
 }
 
 Expected<std::string> read_text_file(const std::string& path) {
@@ -44,7 +51,11 @@ Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& f
       return Status(StatusCode::kInvalidArgument, "--raw-shape: cannot be read: got '" + flags.raw_shape + "', need as 1x3x224x224");
     options.raw_shape = *shape;
   }
-  return ingot::open_samples(options);
+  auto files = ingot::open_samples(options);
+  // Exit status 3 is for models; data that cannot be read is a wrong input.
+  if (!files.ok() && files.status().code() == StatusCode::kUnsupported)
+    return Status(StatusCode::kInvalidArgument, std::string(files.status().message()));
+  return files;
 }
 
 }  // namespace ingot::cli

@@ -17,6 +17,9 @@ void add_sample_flags(CLI::App& app, SampleFlags& flags);
 // Opens the samples at `path` with these flags for a model with these inputs.
 Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& flags, std::vector<std::string> input_names);
 
+// For options that hold a profile: empty if it can be read, else why not.
+std::string check_profile(const std::string& text);
+
 // Whole file as text; the error names it.
 Expected<std::string> read_text_file(const std::string& path);
 

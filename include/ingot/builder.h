@@ -40,7 +40,7 @@ struct Progress {
 
 struct BuildOptions {
   bool int8 = false;
-  bool fp16 = false;  // CPU: weights stored in half, computed in FP32
+  bool fp16 = false;  // permits half precision; no CPU kernel uses it yet
   std::vector<ShapeProfile> profiles;
 
   SampleSource* calibration = nullptr;  // needed for int8 unless the model brings Q/DQ or a table is given

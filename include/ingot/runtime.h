@@ -27,7 +27,7 @@ struct Plan;
 
 struct RuntimeOptions {
   int threads = 1;            // threads that each context uses, the caller included
-  std::string cpu_level;      // "", or at most: "scalar", "avx2", "avx_vnni", "avx512_vnni"
+  std::string cpu_level = {}; // "", or at most: "scalar", "avx2", "avx_vnni", "avx512_vnni"
   bool verify_checksums = true;
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
 #include "builder/onnx/import_model.h"
-#include "builder/pass_manager.h"
+#include "builder/run_passes.h"
 #include "builder/pipeline.h"
 #include "builder/plan/emit_plan.h"
 #include "builder/verify_engine.h"
@@ -29,6 +30,23 @@ bool has_quantisation(const Graph& graph) {
   for (NodeId id = 0; id < graph.node_count(); ++id)
     if (graph.node(id).alive && graph.node(id).kind() == OpKind::kDequantizeLinear) return true;
   return false;
+}
+
+// A name in float_layers that nothing bears is a typo, and would quietly quantise the layer that was meant.
+Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
+  std::set<std::string_view> known;
+  for (NodeId id = 0; id < graph.node_count(); ++id) {
+    const Node& node = graph.node(id);
+    if (!node.alive) continue;
+    known.insert(node.name);
+    known.insert(node.origins.begin(), node.origins.end());
+    for (ValueId output : node.outputs)
+      if (output != kNone) known.insert(graph.value(output).name);
+  }
+  for (const std::string& name : names)
+    if (!known.contains(name))
+      return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
+  return {};
 }
 
 // The graph as a fused float network: what is calibrated, and what quantisation starts from.
@@ -87,6 +105,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
       return Status(StatusCode::kInvalidArgument, "int8: no calibration data and no Q/DQ in the model; give --calib PATH or --calib-table FILE");
     }
   }
+  INGOT_TRY(check_float_layers(graph, options.float_layers));
   if (options.int8 || trained) INGOT_TRY(run_quantise_passes(graph, options));
 
   const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});
@@ -198,8 +217,11 @@ Status write_file_atomically(const std::string& path, std::span<const std::byte>
   const auto fail = [&](const std::string& doing) {
     return Status(StatusCode::kDeviceError, "'" + path + "': " + doing + ": " + std::strerror(errno));
   };
-  const int file = ::mkstemp(beside.data());
-  if (file < 0) return fail("cannot create a file beside it");
+  // A device or a pipe is written to; only a file may be replaced.
+  struct stat target;
+  const bool special = ::stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode);
+  const int file = special ? ::open(path.c_str(), O_WRONLY | O_CLOEXEC) : ::mkstemp(beside.data());
+  if (file < 0) return fail(special ? "cannot be opened for writing" : "cannot create a file beside it");
   size_t written = 0;
   while (written < bytes.size()) {
     const ssize_t count = ::write(file, bytes.data() + written, bytes.size() - written);
@@ -207,11 +229,12 @@ Status write_file_atomically(const std::string& path, std::span<const std::byte>
     if (count <= 0) {
       Status status = fail("write failed");
       ::close(file);
-      ::unlink(beside.c_str());
+      if (!special) ::unlink(beside.c_str());
       return status;
     }
     written += static_cast<size_t>(count);
   }
+  if (special) return ::close(file) == 0 ? Status() : fail("write failed");
   const mode_t mask = ::umask(0);
   ::umask(mask);
   const bool kept = ::fchmod(file, 0666 & ~mask) == 0 && ::fsync(file) == 0;

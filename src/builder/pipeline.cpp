@@ -1,7 +1,7 @@
 // The stages before tuning.
 #include "builder/pipeline.h"
 
-#include "builder/pass_manager.h"
+#include "builder/run_passes.h"
 #include "builder/passes/passes.h"
 
 namespace ingot {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "builder/graph/graph_verifier.h"
-#include "builder/pass_manager.h"
+#include "builder/run_passes.h"
 #include "builder/passes/passes.h"
 #include "graph_check.h"
 

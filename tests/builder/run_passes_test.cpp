@@ -1,5 +1,5 @@
 // The wrapper around passes: what it skips, checks, writes and refuses.
-#include "builder/pass_manager.h"
+#include "builder/run_passes.h"
 
 #include <gtest/gtest.h>
 

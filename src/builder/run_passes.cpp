@@ -1,5 +1,5 @@
 // The wrapper around every pass.
-#include "builder/pass_manager.h"
+#include "builder/run_passes.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""The command-line tools seen from outside: exit codes, one-line errors, JSON keys, quiet pipes, Ctrl-C, full disks.
+
+    check_tools.py BIN_DIR SOURCE_DIR
+"""
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+BIN, SOURCE = (Path(argument).resolve() for argument in sys.argv[1:])
+DIGITS = SOURCE / "models/digits"
+TOOLS = ("engine-build", "engine-run", "engine-check", "engine-inspect")
+problems = []
+
+
+def expect(true, what):
+    if not true:
+        problems.append(what)
+
+
+def run(tool, *args, code=None, errors=None, stdout=subprocess.PIPE, limit=None):
+    """Runs a tool; checks its exit code and how many lines it wrote to standard error."""
+    def restrict():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    done = subprocess.run([BIN / tool, *map(str, args)], stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace", timeout=300,
+                          cwd=work, preexec_fn=restrict if limit else None, restore_signals=not limit)
+    line = f"{tool} {' '.join(map(str, args))}"
+    if code is not None:
+        expect(done.returncode == code, f"{line}: exit status: got {done.returncode}, need {code}: {done.stderr.strip()[:200]}")
+    lines = done.stderr.splitlines()
+    if errors is not None:
+        expect(len(lines) == errors, f"{line}: lines on standard error: got {len(lines)}, need {errors}: {done.stderr.strip()[:300]}")
+    if errors == 1 and lines:
+        expect(lines[0].startswith(tool + ": error: "), f"{line}: need '{tool}: error: …': got '{lines[0][:120]}'")
+    return done
+
+
+def field(number, value):
+    """One field of a protobuf message: bytes and text are length-delimited, numbers are varints."""
+    def varint(n):
+        out = b""
+        while n > 127:
+            out, n = out + bytes([n & 127 | 128]), n >> 7
+        return out + bytes([n])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def onnx_model(op_types):
+    """A chain of operators without attributes on a float tensor [1, 4], as ONNX bytes."""
+    def tensor(name):
+        shape = b"".join(field(1, field(1, dim)) for dim in (1, 4))
+        return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+    nodes = b"".join(field(1, field(1, f"t{i}") + field(2, f"t{i + 1}") + field(3, f"node{i}") + field(4, op)) for i, op in enumerate(op_types))
+    graph = nodes + field(2, "chain") + field(11, tensor("t0")) + field(12, tensor(f"t{len(op_types)}"))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17))
+
+
+def leftovers(known):
+    return sorted(p.name for p in work.iterdir() if p.name not in known)
+
+
+def help_and_usage():
+    for tool in TOOLS:
+        done = run(tool, "--help", code=0, errors=0)
+        expect("Usage" in done.stdout and "Exit status" in done.stdout, f"{tool} --help: no usage or exit status in it")
+        done = run(tool, "--version", code=0, errors=0)
+        expect(done.stdout.startswith("ingot ") and done.stdout.count("\n") == 1, f"{tool} --version: got {done.stdout!r}")
+        run(tool, code=2, errors=1)
+        run(tool, "--no-such-option", code=2, errors=1)
+        run(tool, "a", "b", "c", code=2, errors=1)
+    model = DIGITS / "digits.onnx"
+    for args in (["--threads", "0"], ["--threads", "many"], ["--method", "best"], ["--cpu-level", "mmx"], ["--percentile", "10"], ["--profile", "image"],
+                 ["--calib", "a", "--calib-table", "b"], ["--calibrate-only"], ["--calibrate-only", "--save-calib-table", "t"]):
+        run("engine-build", model, *args, code=2, errors=1)
+    run("engine-run", engine, "--onnx", model, code=2, errors=1)
+    run("engine-run", engine, "--format", "csv", code=2, errors=1)
+    run("engine-run", engine, "--shape", "image", code=2, errors=1)
+    run("engine-check", engine, code=2, errors=1)
+    run("engine-check", engine, "--reference", model, "--data", DIGITS / "test", "--max-drop", "1", code=2, errors=1)
+
+
+def wrong_inputs():
+    whole = engine.read_bytes()
+    bad = {"missing": None, "empty": b"", "garbage": os.urandom(5000), "text": b"hello\n", "half": whole[: len(whole) // 2],
+           "short": whole[:-1], "header": whole[:100], "long": whole + b"\0", "flipped": whole[:3000] + bytes([whole[3000] ^ 1]) + whole[3001:]}
+    for name, data in bad.items():
+        path = work / f"{name}.file"
+        if data is not None:
+            path.write_bytes(data)
+        run("engine-inspect", path, code=1, errors=1)
+        run("engine-run", path, code=1, errors=1)
+        run("engine-check", path, "--reference", DIGITS / "digits.onnx", "--data", DIGITS / "test", code=1, errors=1)
+        if name not in ("half", "short", "header", "long", "flipped"):
+            run("engine-build", path, "-o", "never.engine", code=1, errors=1)
+            run("engine-run", "--onnx", path, code=1, errors=1)
+            run("engine-check", "--table", path, code=1, errors=1)
+            run("engine-build", DIGITS / "digits.onnx", "--int8", "--calib-table", path, "-o", "never.engine", code=1, errors=1)
+            run("engine-build", DIGITS / "digits.onnx", "--int8", "--calib", path, "-o", "never.engine", code=1, errors=1)
+    model = (DIGITS / "digits.onnx").read_bytes()
+    (work / "cut.onnx").write_bytes(model[: len(model) // 2])
+    run("engine-build", "cut.onnx", "-o", "never.engine", code=1, errors=1)
+    run("engine-build", work, "-o", "never.engine", code=1, errors=1)
+    run("engine-inspect", work, code=1, errors=1)
+    run("engine-build", DIGITS / "digits.onnx", "--int8", "-o", "never.engine", code=1, errors=1)
+    run("engine-build", DIGITS / "digits.onnx", "--int8", "--calib", DIGITS / "calib", "--preprocess", "colour=gray", "-o", "never.engine", code=1, errors=1)
+    run("engine-build", DIGITS / "digits.onnx", "--int8", *CALIB, "--float-layer", "no such layer", "-o", "never.engine", code=1, errors=1)
+    run("engine-check", engine, "--reference", "plain.onnx", "--data", DIGITS / "test", "--preprocess", DIGITS / "preprocess.txt", code=1, errors=1)
+    expect(not (work / "never.engine").exists(), "an engine was written by a build that failed")
+
+
+def unsupported():
+    (work / "odd.onnx").write_bytes(onnx_model(["Relu", "NoSuchThing", "Relu", "StringNormalizer", "AlsoNot"]))
+    for tool, args in (("engine-build", ["odd.onnx", "-o", "never.engine"]), ("engine-run", ["--onnx", "odd.onnx"])):
+        done = run(tool, *args, code=3)
+        for name in ("node1", "NoSuchThing", "node3", "StringNormalizer", "node4", "AlsoNot", "3 of 5"):
+            expect(name in done.stderr, f"{tool} odd.onnx: does not name {name}: {done.stderr[:300]}")
+        expect("node0" not in done.stderr, f"{tool} odd.onnx: names a node that is supported")
+    run("engine-build", "plain.onnx", "--no-tune", "-o", "plain.engine", code=0, errors=0)
+
+
+def keys(path, *wanted):
+    text = path.read_text() if isinstance(path, Path) else path
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        problems.append(f"{path}: not JSON: {error}")
+        return {}
+    documented = (SOURCE / "docs/report.md").read_text()
+    for key in wanted:
+        value = data
+        for part in key.split("."):
+            value = value.get(part, ...) if isinstance(value, dict) else ...
+        expect(value is not ..., f"{path if isinstance(path, Path) else 'standard output'}: no key '{key}'")
+        expect(f"`{key.split('.')[-1]}`" in documented, f"docs/report.md: does not explain `{key.split('.')[-1]}`")
+    return data
+
+
+def json_files():
+    run("engine-build", DIGITS / "digits.onnx", "--int8", *CALIB, "--no-tune", "-o", "j.engine", "--json", "build.json", "--report", "report.json", code=0, errors=0)
+    keys(work / "build.json", "engine", "engine_bytes", "seconds", "summary", "memory", "warnings")
+    report = keys(work / "report.json", "ingot", "model_hash", "device.name", "device.fingerprint", "device.threads", "summary.layers", "summary.int8_layers",
+                  "summary.reformats", "summary.expected_microseconds", "memory.arena_bytes", "memory.peak_live_bytes", "memory.weight_bytes",
+                  "calibration.method", "calibration.samples", "calibration.tensors", "verified.steps", "verified.exact_steps",
+                  "verified.largest_float_error", "layers")
+    seen = set().union(*report.get("layers", [{}]))
+    for key in ("name", "op", "precision", "tactic", "layout", "microseconds", "from", "inputs", "outputs"):
+        expect(key in seen, f"report.json: no layer has '{key}'")
+    documented = (SOURCE / "docs/report.md").read_text()
+    for key in seen:
+        expect(f"`{key}`" in documented, f"docs/report.md: does not explain `{key}`")
+    run("engine-run", engine, "--seconds", "0.1", "--profile", "--json", "run.json", code=0, errors=0)
+    keys(work / "run.json", "latency_ms.median", "latency_ms.p99", "throughput_per_s", "threads", "batch", "runs", "arena_bytes", "weight_bytes", "peak_resident_bytes", "profile")
+    check = ["--reference", DIGITS / "digits.onnx", "--data", DIGITS / "test", "--preprocess", DIGITS / "preprocess.txt", "--samples", "20", "--seconds", "0"]
+    run("engine-check", engine, *check, "--labels", DIGITS / "test/labels.txt", "--json", "check.json", code=0, errors=0)
+    keys(work / "check.json", "samples", "threads", "accuracy.reference", "accuracy.engine", "top5", "cosine", "snr_db", "outputs", "latency_ms.engine",
+         "latency_ms_detail", "file_bytes", "memory_bytes", "passed")
+    done = run("engine-check", engine, *check, "--min-cosine", "1.1", "--json", "broken.json", code=1, errors=1)
+    expect(keys(work / "broken.json", "passed").get("passed") is False, f"engine-check: a broken contract passed: {done.stderr}")
+    run("engine-check", "--table", "check.json", code=0, errors=0)
+    run("engine-inspect", engine, "--all", "--json", "inspect.json", code=0, errors=0)
+    keys(work / "inspect.json", "target", "model_hash", "arena_bytes", "weight_bytes", "report")
+
+
+def interrupts():
+    # A sparse file of zeros: a million samples, so that calibration is surely still running.
+    with open(work / "endless.raw", "wb") as file:
+        file.truncate(400 * 4 * 1_000_000)
+    known = set(os.listdir(work))
+    endless = ["--int8", "--calib", "endless.raw", "--raw-shape", "1x1x20x20"]
+    normal = ["--int8", *map(str, CALIB)]
+    cases = [(endless, 1.0, True)] + [(normal, delay, False) for delay in (0.1, 0.3, 0.6, 1.0, 1.5)]
+    for flags, delay, must_stop in cases:
+        process = subprocess.Popen([BIN / "engine-build", DIGITS / "digits.onnx", *flags, "-o", "stop.engine", "--report", "stop.json"], cwd=work,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            problems.append(f"engine-build: Ctrl-C after {delay} s does not end it")
+            continue
+        if process.returncode == 0 and not must_stop:  # it was faster
+            expect(leftovers(known) == ["stop.engine", "stop.json"], f"engine-build: finished before Ctrl-C, but wrote {leftovers(known)}")
+        else:
+            # Before the handler is in place the signal itself ends the program.
+            expect(process.returncode == 130 or (process.returncode == -signal.SIGINT and delay < 0.5),
+                   f"engine-build: Ctrl-C after {delay} s: exit status: got {process.returncode}, need 130: {errors[:200]}")
+            expect(leftovers(known) == [], f"engine-build: Ctrl-C after {delay} s leaves {leftovers(known)}")
+            expect(errors.count("\n") <= 1, f"engine-build: Ctrl-C after {delay} s: more than one line: {errors[:300]}")
+        for name in leftovers(known):
+            (work / name).unlink()
+    (work / "endless.raw").unlink()
+
+
+def unwritable():
+    plain = ["plain.onnx", "--no-tune"]
+    (work / "folder").mkdir()
+    known = set(os.listdir(work))
+    for path in ("no/such/folder/x.engine", "folder", "plain.onnx/x.engine", "/proc/x.engine"):
+        run("engine-build", *plain, "-o", path, code=1, errors=1)
+        run("engine-build", *plain, "-o", "x.engine", "--report", path, code=1, errors=1)
+        run("engine-build", *plain, "-o", "x.engine", "--json", path, code=1, errors=1)
+        run("engine-inspect", engine, "--json", path, code=1, errors=1)
+        expect(leftovers(known) == [], f"engine-build to '{path}' leaves {leftovers(known)}")
+    # A device is written to and stays a device.
+    for option in ("-o", "--report", "--json"):
+        run("engine-build", *plain, *([] if option == "-o" else ["-o", "x.engine"]), option, "/dev/full", code=1, errors=1)
+        expect(leftovers(known) == [], f"engine-build {option} /dev/full leaves {leftovers(known)}")
+    run("engine-build", *plain, "-o", "/dev/null", code=0, errors=0)
+    expect(Path("/dev/full").is_char_device() and Path("/dev/null").is_char_device(), "engine-build replaced a device by a file")
+    # A limit on file sizes fails writes in the middle, as a full disk does.
+    run("engine-build", DIGITS / "digits.onnx", "--int8", *CALIB, "--no-tune", "-o", "x.engine", "--report", "x.json", code=1, errors=1, limit=40_000)
+    expect(leftovers(known) == [], f"engine-build on a full disk leaves {leftovers(known)}")
+    old = engine.read_bytes()
+    run("engine-build", DIGITS / "digits.onnx", "--no-tune", "-o", engine, code=1, errors=1, limit=40_000)
+    expect(engine.read_bytes() == old, "engine-build on a full disk damaged the engine that was there")
+    for tool, args in (("engine-inspect", [engine]), ("engine-run", [engine, "--seconds", "0.1"]), ("engine-check", ["--table", "check.json"])):
+        with open("/dev/full", "w") as full:
+            run(tool, *args, code=1, errors=1, stdout=full)
+
+
+CALIB = ["--calib", DIGITS / "calib", "--preprocess", DIGITS / "preprocess.txt", "--calib-samples", "50"]
+with tempfile.TemporaryDirectory(prefix="ingot-check-") as folder:
+    work = Path(folder)
+    engine = work / "digits.engine"
+    (work / "plain.onnx").write_bytes(onnx_model(["Relu", "Sigmoid"]))
+    done = run("engine-build", DIGITS / "digits.onnx", "--int8", *CALIB, "--no-tune", "-o", engine, code=0, errors=0)
+    expect(done.stdout.count("\n") == 1 and "\r" not in done.stdout, f"engine-build in a pipe: need one line: got {done.stdout[:300]!r}")
+    for part in (help_and_usage, wrong_inputs, unsupported, json_files, interrupts, unwritable):
+        part()
+for problem in problems:
+    print(f"check_tools: {problem}", file=sys.stderr)
+print(f"check_tools: {'ok' if not problems else f'{len(problems)} findings'}")
+sys.exit(1 if problems else 0)
