@@ -58,7 +58,7 @@ Status read_blocks(const Col2ImParams& params, const OpInput& image, const OpInp
 
 Status infer_types(const MaxUnpoolParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
   constexpr std::string_view kOp = "max_unpool";
-  INGOT_TRY(check_arity(kOp, inputs, 2, 3, outputs));
+  INGOT_TRY(check_arity(kOp, inputs, 2, 2, outputs));
   const Shape& x = inputs[0].shape;
   if (inputs[1].dtype != DataType::kS64) return refuse(kOp, "type of the indices", to_string(inputs[1].dtype), "s64");
   if (!(inputs[1].shape == x)) return refuse(kOp, "shape of the indices", to_string(inputs[1].shape), to_string(x));
@@ -68,17 +68,6 @@ Status infer_types(const MaxUnpoolParams& params, std::span<const OpInput> input
     return refuse(kOp, "length of kernel", std::to_string(params.kernel.size()), std::to_string(n));
   INGOT_TRY(check_window_attributes("max_unpool", n, params.strides, params.pads, {}));
   Shape to = x;
-  if (has_input(inputs, 2)) {
-    IndexList dims;
-    INGOT_TRY(read_index_list(kOp, "shape", inputs[2], Shape::kMaxRank, dims));
-    if (dims.count != x.rank) return refuse(kOp, "length of shape", std::to_string(dims.count), std::to_string(x.rank));
-    for (int i = 0; i < x.rank; ++i) {
-      to[i] = dims[i];
-      if (i < 2 && to[i] != x[i])
-        return refuse(kOp, "dim " + std::to_string(i) + " of shape", std::to_string(to[i]), std::to_string(x[i]));
-    }
-    return set_output(kOp, outputs[0], inputs[0].dtype, to);
-  }
   for (int i = 0; i < n; ++i) {
     const int64_t kernel = params.kernel[static_cast<size_t>(i)], stride = attribute(params.strides, i, 1);
     if (kernel < 1 || kernel > INT32_MAX || x[i + 2] > INT32_MAX)

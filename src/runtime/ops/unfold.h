@@ -8,8 +8,7 @@
 
 namespace ingot {
 
-// x, indices (s64, as x; flat places in the whole result), shape of the result (optional, known before the run). Places that
-// nobody names are 0; the last of equal indices wins.
+// x, indices (s64, as x; flat places in the whole result). Places that nobody names are 0; the last of equal indices wins.
 struct MaxUnpoolParams {
   std::vector<int64_t> kernel, strides, pads;
   INGOT_FIELDS(kernel, strides, pads)
