@@ -57,6 +57,7 @@ inline constexpr Pass kCanonicalisePasses[] = {
 inline constexpr Pass kFusePasses[] = {
     INGOT_PASS(fuse_residual_add),
     INGOT_PASS(fuse_activation),
+    INGOT_PASS(fuse_attention),
     INGOT_PASS(eliminate_dead_nodes),
 };
 // A calibrated model and a trained one are the same thing after insert_qdq.
