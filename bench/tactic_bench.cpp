@@ -43,8 +43,12 @@ Status bench(const TestProblem& problem, const Options& options) {
   INGOT_ASSIGN(const std::vector<OpOutput> types, output_types(problem, data.input_shapes));
   for (const OpOutput& type : types) data.output_shapes.push_back(type.shape);
   Random random(1);
-  for (const Operand& operand : problem.inputs)
-    data.inputs.push_back(operand.present ? random_values(operand.type, operand.max_shape, random) : std::vector<std::byte>());
+  for (size_t i = 0; i < problem.inputs.size(); ++i) {
+    const Operand& operand = problem.inputs[i];
+    data.inputs.push_back(operand.is_constant ? problem.constants[i]
+                          : operand.present   ? random_values(operand.type, operand.max_shape, random)
+                                              : std::vector<std::byte>());
+  }
   const CpuFeatures machine = detect_cpu_features();
   ThreadPool pool(options.threads);
   for (const Tactic* tactic : TacticRegistry::builtin().for_op(kind_of(problem.params))) {

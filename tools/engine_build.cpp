@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   app.add_option("model", flags.model, "the .onnx file")->required()->type_name("MODEL");
   app.add_option("-o,--output", flags.output, "the engine file (default: the model's name with .engine)")->type_name("FILE");
   app.add_flag("--int8", options.int8, "quantise to INT8, by --calib or --calib-table");
-  app.add_flag("--fp16", options.fp16, "permits half precision; no CPU kernel uses it yet, so float layers stay FP32");
+  app.add_flag("--fp16", options.fp16, "stores weights in half precision (on a CPU they are computed in FP32)");
   app.add_option("--calib", flags.calib, "calibration data: a folder of images or arrays, or one file")->type_name("PATH");
   app.add_option("--calib-table", flags.calib_table, "a calibration table made before; needs no data")->type_name("FILE");
   app.add_option("--save-calib-table", flags.save_table, "writes the calibration table of this build")->type_name("FILE");

@@ -106,7 +106,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     }
   }
   INGOT_TRY(check_float_layers(graph, options.float_layers));
-  if (options.int8 || trained) INGOT_TRY(run_quantise_passes(graph, options));
+  INGOT_TRY(run_quantise_passes(graph, options));
 
   const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});
   const auto costs = options.tune && !options.reference_only ? make_measured_cost(device, cache, options.time_budget_s)
@@ -118,6 +118,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
   }
   INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device));
 
+  emitted.owned.plan.halve_blobs = options.fp16;
   VerifyResult verified;
   if (options.verify) {
     if (options.progress) options.progress({"verifying", 0, 1, -1});

@@ -10,7 +10,7 @@ namespace ingot {
 // What the model means, spelled one way; then what runs as one layer. Float fusion comes before quantisation, so that nothing
 // inside a fused group is ever quantised, and batch norm is folded before ranges are observed.
 Status run_float_passes(Graph& graph, const BuildOptions& options);
-// Q/DQ from the calibration table or from the model, then integer layers.
+// Q/DQ from the calibration table or from the model, then integer layers; weights in half if asked.
 Status run_quantise_passes(Graph& graph, const BuildOptions& options);
 
 }  // namespace ingot

@@ -2,6 +2,7 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "runtime/format/engine_file.h"
 #include "runtime/format/plan_codec.h"
 #include "runtime/loaded_engine.h"
+#include "runtime/ops/half.h"
 #include "runtime/plan_validator.h"
 #include "runtime/tactic_registry.h"
 
@@ -115,6 +117,23 @@ Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options) {
   return Engine(std::shared_ptr<const Engine::Impl>(std::move(engine)));
 }
 
+// Replaces a blob stored in half precision by memory that holds it in f32.
+Status widen(OwnedPlan& owned, uint32_t index) {
+  const std::span<const std::byte> half = owned.plan.blobs[index];
+  const size_t count = half.size() / sizeof(uint16_t);
+  INGOT_ASSIGN(Arena memory, Arena::allocate(count * sizeof(float)));
+  auto wide = std::make_shared<Arena>(std::move(memory));
+  auto* values = static_cast<float*>(static_cast<void*>(wide->at(0)));
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, half.data() + i * sizeof bits, sizeof bits);
+    values[i] = f16_to_f32(bits);
+  }
+  owned.plan.blobs[index] = {static_cast<const std::byte*>(static_cast<const void*>(values)), count * sizeof(float)};
+  owned.owners.push_back(std::move(wide));
+  return {};
+}
+
 Expected<Engine> load_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const RuntimeOptions& options) {
   INGOT_TRY(check_options(options));
   INGOT_ASSIGN(const EngineFile file, read_engine_file(bytes, options.verify_checksums));
@@ -127,10 +146,16 @@ Expected<Engine> load_bytes(std::span<const std::byte> bytes, std::shared_ptr<co
     if (!runs) continue;
     for (const EngineFile::Target& target : file.targets) {
       if (target.name != row.name) continue;
-      INGOT_ASSIGN(Plan plan, decode_plan(target.plan, file.blobs));
+      INGOT_ASSIGN(DecodedPlan decoded, decode_plan(target.plan, file.blobs));
+      Plan& plan = decoded.plan;
       if (plan.target != target.name)
         return Status(StatusCode::kInvalidEngine, "target: got plan of '" + plan.target + "', need '" + target.name + "'");
       OwnedPlan owned{std::move(plan), {std::move(owner)}, std::string(file.report_json)};
+      uint64_t half_bytes = 0;
+      for (uint32_t blob : decoded.halved) half_bytes += owned.plan.blobs[blob].size();
+      // A sound file names each of its halves about once; a hostile one could name one a hundred thousand times.
+      if (half_bytes > 4 * file.blobs.size()) return Status(StatusCode::kInvalidEngine, "blobs: halves overlap too often");
+      for (uint32_t blob : decoded.halved) INGOT_TRY(widen(owned, blob));
       return load_plan(std::move(owned), options);
     }
   }

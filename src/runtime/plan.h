@@ -51,6 +51,7 @@ struct Plan {
   std::vector<uint32_t> inputs, outputs;         // slots, in the model's order; names are unique
   std::vector<ProfileEntry> profile;             // one for each input
   std::vector<std::span<const std::byte>> blobs; // 64-byte aligned; constants that no step needs at run time are empty
+  bool halve_blobs = false;                      // a file stores f32 blobs in half precision wherever that loses nothing
   uint64_t arena_bytes = 0;
   std::string target;                            // "cpu-x86-64"
   std::string device_fingerprint;                // of the machine that it was timed on

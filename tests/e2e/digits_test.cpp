@@ -115,6 +115,30 @@ TEST(Digits, VerificationPassesAndLooksAtEveryStep) {
   EXPECT_GE(verified["exact_steps"].get<int>(), 14);
 }
 
+TEST(Digits, HalfWeightsHalveTheFileAndKeepTheAnswers) {
+  BuildOptions options = digits::int8_options();
+  options.int8 = false;
+  auto full = build(digits::model(), options);
+  options.fp16 = true;
+  auto half = build(digits::model(), options);
+  ASSERT_TRUE(full.ok() && half.ok());
+  EXPECT_LT(half->engine.size(), full->engine.size() * 6 / 10);
+  const std::string path = testing::TempDir() + "ingot_half.engine";
+  ASSERT_TRUE(write_file_atomically(path, half->engine).ok());
+  auto loaded = Engine::load_file(path);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const auto rows = digits::images(20);
+  options.fp16 = false;
+  const auto want = digits::run(must_build(options), rows, 1), got = digits::run(*loaded, rows, 1);
+  double largest = 0;
+  for (size_t i = 0; i < want.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(want[i]) - static_cast<double>(got[i])));
+  EXPECT_GT(largest, 0);  // the weights were rounded
+  EXPECT_LT(largest, 0.1);
+  options.fp16 = true;
+  EXPECT_TRUE(digits::same_bytes(got, digits::run(must_build(options), rows, 1)));
+  std::remove(path.c_str());
+}
+
 TEST(Digits, ModelsWithQdqNeedNoCalibrationAndKeepTheirScales) {
   BuildOptions options = digits::int8_options();
   options.calibration_table.reset();

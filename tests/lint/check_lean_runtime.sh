@@ -14,14 +14,14 @@ for shared in $needed; do
   case $shared in
     libc.so.* | libm.so.* | libstdc++.so.* | libgcc_s.so.* | ld-linux-x86-64.so.* | libpthread.so.* | libdnnl.so.*) ;;
     libasan.so.* | libubsan.so.* | libtsan.so.*) ;;
-    *) bad "hello_engine needs $shared: got a library beyond C++'s own and oneDNN" ;;
+    *) bad "it needs $shared: got a library beyond C++'s own and oneDNN" ;;
   esac
 done
 
 symbols=$(nm -C "$hello")
 grep -q 'ingot::Engine::load_file' <<<"$symbols" || bad "'$hello' has no symbols of the runtime: is it stripped?"
 for foreign in 'google::protobuf' 'onnx::' 'ingot::build(' 'ingot::Graph' 'ingot::calibrate' 'ingot::CalibrationTable' 'nlohmann::' 'CLI::'; do
-  if found=$(grep -F -m1 -- "$foreign" <<<"$symbols"); then bad "hello_engine holds $foreign: ${found:0:120}"; fi
+  if found=$(grep -F -m1 -- "$foreign" <<<"$symbols"); then bad "it holds $foreign: ${found:0:120}"; fi
 done
 
 if [ "$kind" = release ]; then

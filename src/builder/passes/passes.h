@@ -33,6 +33,7 @@ Status absorb_quantization_parameters(Graph&, const BuildOptions&);
 Status insert_qdq(Graph&, const BuildOptions&);
 Status propagate_qdq(Graph&, const BuildOptions&);
 Status fuse_qdq(Graph&, const BuildOptions&);
+Status halve_weights(Graph&, const BuildOptions&);
 
 #define INGOT_PASS(name) Pass{#name, name}
 
@@ -57,6 +58,7 @@ inline constexpr Pass kCanonicalisePasses[] = {
 inline constexpr Pass kFusePasses[] = {
     INGOT_PASS(fuse_residual_add),
     INGOT_PASS(fuse_activation),
+    INGOT_PASS(fuse_attention),
     INGOT_PASS(eliminate_dead_nodes),
 };
 // A calibrated model and a trained one are the same thing after insert_qdq.
@@ -65,6 +67,7 @@ inline constexpr Pass kQuantisePasses[] = {
     INGOT_PASS(insert_qdq),
     INGOT_PASS(propagate_qdq),
     INGOT_PASS(fuse_qdq),
+    INGOT_PASS(halve_weights),
     INGOT_PASS(eliminate_common_subexpressions),
     INGOT_PASS(eliminate_dead_nodes),
 };

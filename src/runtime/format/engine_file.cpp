@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "runtime/format/plan_codec.h"
+#include "runtime/ops/half.h"
 
 namespace ingot {
 namespace {
@@ -57,6 +58,20 @@ std::string version_text(uint16_t major, uint16_t minor) { return std::to_string
 void append(std::vector<std::byte>& to, const void* data, size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(data);
   to.insert(to.end(), begin, begin + bytes);
+}
+
+// A blob of float32 as f16, if each value comes back exactly; empty if not.
+std::vector<std::byte> as_half(std::span<const std::byte> blob) {
+  if (blob.empty() || blob.size() % sizeof(float) != 0) return {};
+  std::vector<std::byte> half(blob.size() / 2);
+  for (size_t i = 0; i < blob.size() / sizeof(float); ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, blob.data() + i * sizeof bits, sizeof bits);
+    const uint16_t short_bits = f32_to_f16(bits_to_float(bits));
+    if (float_to_bits(f16_to_f32(short_bits)) != bits) return {};
+    std::memcpy(half.data() + i * sizeof short_bits, &short_bits, sizeof short_bits);
+  }
+  return half;
 }
 
 // Lays blobs out one after another, equal ones once.
@@ -114,7 +129,11 @@ Expected<std::vector<std::byte>> encode_engine(std::span<const EngineTarget> tar
     if (plan.target.empty() || plan.target.size() >= sizeof DirectoryRow::target)
       return Status(StatusCode::kInvalidArgument, "encode engine: target name '" + plan.target + "': need 1…63 characters");
     std::vector<BlobRange> ranges;
-    for (std::span<const std::byte> blob : plan.blobs) ranges.push_back(blobs.add(blob));
+    for (std::span<const std::byte> blob : plan.blobs) {
+      const std::vector<std::byte> half = plan.halve_blobs ? as_half(blob) : std::vector<std::byte>();
+      ranges.push_back(blobs.add(half.empty() ? blob : std::span<const std::byte>(half)));
+      ranges.back().halved = !half.empty();
+    }
     INGOT_ASSIGN(const std::vector<std::byte> bytes, encode_plan(plan, ranges));
     plans.resize(align(plans.size()));
     DirectoryRow row{};

@@ -187,7 +187,11 @@ Expected<std::vector<std::byte>> encode_plan(const Plan& plan, std::span<const B
     profile.push_back(format::CreateProfileEntry(builder, entry.slot, min, opt, max));
   }
   std::vector<format::BlobRange> blobs;
-  for (const BlobRange& range : ranges) blobs.emplace_back(range.offset, range.bytes);
+  std::vector<uint32_t> halved;
+  for (const BlobRange& range : ranges) {
+    if (range.halved) halved.push_back(static_cast<uint32_t>(blobs.size()));
+    blobs.emplace_back(range.offset, range.bytes);
+  }
 
   const auto slot_list = builder.CreateVector(slots);
   const auto step_list = builder.CreateVector(steps);
@@ -195,11 +199,12 @@ Expected<std::vector<std::byte>> encode_plan(const Plan& plan, std::span<const B
   const auto outputs = builder.CreateVector(plan.outputs);
   const auto profile_list = builder.CreateVector(profile);
   const auto blob_list = builder.CreateVectorOfStructs(blobs);
+  const auto halved_list = halved.empty() ? Offset<fb::Vector<uint32_t>>() : builder.CreateVector(halved);
   const auto target = builder.CreateString(plan.target);
   const auto fingerprint = builder.CreateString(plan.device_fingerprint);
   const auto hash = builder.CreateString(plan.model_hash);
   format::FinishPlanBuffer(builder, format::CreatePlan(builder, slot_list, step_list, inputs, outputs, profile_list, blob_list,
-                                                       plan.arena_bytes, target, fingerprint, hash));
+                                                       plan.arena_bytes, target, fingerprint, hash, halved_list));
   if (builder.GetSize() > kMaxPlanBytes || plan.slots.size() > kMaxSlots || plan.steps.size() > kMaxSteps)
     return Status(StatusCode::kUnsupported, "encode plan: the network is too large: got " + std::to_string(plan.steps.size()) +
                                                 " steps in " + std::to_string(builder.GetSize()) + " bytes, need ≤ " +
@@ -208,7 +213,7 @@ Expected<std::vector<std::byte>> encode_plan(const Plan& plan, std::span<const B
   return std::vector<std::byte>(data, data + builder.GetSize());
 }
 
-Expected<Plan> decode_plan(std::span<const std::byte> bytes, std::span<const std::byte> blobs) {
+Expected<DecodedPlan> decode_plan(std::span<const std::byte> bytes, std::span<const std::byte> blobs) {
   if (bytes.size() > kMaxPlanBytes || bytes.size() < 16)
     return bad("size: got " + std::to_string(bytes.size()) + " bytes, need 16…" + std::to_string(kMaxPlanBytes));
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
@@ -222,7 +227,8 @@ Expected<Plan> decode_plan(std::span<const std::byte> bytes, std::span<const std
       count(from.blobs()) > kMaxSlots + kMaxSteps)
     return bad("too many slots or steps");
 
-  Plan plan;
+  DecodedPlan decoded;
+  Plan& plan = decoded.plan;
   Reader reader(bytes.size());
   plan.slots.resize(count(from.slots()));
   for (size_t i = 0; i < plan.slots.size(); ++i)
@@ -249,7 +255,12 @@ Expected<Plan> decode_plan(std::span<const std::byte> bytes, std::span<const std
       plan.blobs.push_back(blobs.subspan(range->offset(), range->bytes()));
     }
   plan.arena_bytes = from.arena_bytes();
-  return plan;
+  if (!reader.list(from.halved(), decoded.halved)) return bad("text or lists are shared too often");
+  for (size_t i = 0; i < decoded.halved.size(); ++i)
+    if (decoded.halved[i] >= plan.blobs.size() || (i > 0 && decoded.halved[i] <= decoded.halved[i - 1]) || plan.blobs[decoded.halved[i]].size() % 2 != 0)
+      return bad("list of halved blobs makes no sense");
+  plan.halve_blobs = !decoded.halved.empty();
+  return decoded;
 }
 
 }  // namespace ingot
