@@ -20,7 +20,7 @@ TEST(ImportUnsupported, AllNodesAreListedAtOnce) {
   ModelMaker model(13);
   model.set_opset("my.domain", 4);
   model.input("x", {int64_t{2}, int64_t{3}}).output("y").constant<int64_t>("k", {1}, {1});
-  model.node("TopK", {"x", "k"}, {"top", "where"}).named("pick");
+  model.node("DeformConv", {"x", "k"}, {"top", "where"}).named("pick");
   model.node("Relu", {"top"}, {"behind"}).named("fine_but_unknown");
   model.node("Magic", {"x"}, {"magic"}).named("wand").domain("my.domain");
   model.node("If", {"x"}, {"branch"});
@@ -30,7 +30,7 @@ TEST(ImportUnsupported, AllNodesAreListedAtOnce) {
   model.node("Sum", {"behind", "magic", "branch", "sequence", "r"}, {"y"}).named("end");
   const std::string text = error_of(model.import(), StatusCode::kUnsupported);
   EXPECT_HAS(text, "5 of 7 nodes cannot be imported");
-  EXPECT_HAS(text, "\n  'pick' (TopK, ai.onnx 13, inputs f32[2x3], s64[1]): this operator is not supported");
+  EXPECT_HAS(text, "\n  'pick' (DeformConv, ai.onnx 13, inputs f32[2x3], s64[1]): this operator is not supported");
   EXPECT_HAS(text, "'wand' (Magic, my.domain 4, inputs f32[2x3]): operators of domain 'my.domain' are not supported");
   EXPECT_HAS(text, "'If_3' (If, ai.onnx 13, inputs f32[2x3]): control flow is not supported");
   EXPECT_HAS(text, "sequences are not supported");
@@ -48,13 +48,34 @@ TEST(ImportUnsupported, ShapeThatDependsOnData) {
   EXPECT_HAS_NOT(text, "this operator is not supported");
 }
 
-TEST(ImportUnsupported, FunctionsOfTheModel) {
-  ModelMaker model(15);
-  model.input("x", {int64_t{6}}).output("y").node("Twice", {"x"}, {"y"}).domain("local");
-  auto& function = *model.model.add_functions();
-  function.set_name("Twice");
-  function.set_domain("local");
-  EXPECT_HAS(error_of(model.import(), StatusCode::kUnsupported), "functions of the model itself");
+TEST(ImportUnsupported, ShapesThatDependOnDataSayWhatToDo) {
+  for (const char* op : {"NonZero", "Unique", "NonMaxSuppression"}) {
+    ModelMaker model(13);
+    model.input("x", {int64_t{6}}).output("y").node(op, {"x"}, {"y"});
+    EXPECT_HAS(error_of(model.import(), StatusCode::kUnsupported), "the shape of the result depends on data");
+  }
+  ModelMaker compress(13);
+  compress.input("x", {int64_t{6}}).input("c", {int64_t{6}}, 9).output("y").node("Compress", {"x", "c"}, {"y"});
+  EXPECT_HAS(error_of(compress.import(), StatusCode::kUnsupported), "need a condition that is constant");
+  ModelMaker top(13);
+  top.input("x", {int64_t{6}}).input("k", {int64_t{1}}, 7).output("y").node("TopK", {"x", "k"}, {"y"});
+  EXPECT_HAS(error_of(top.import(), StatusCode::kUnsupported), "k computed in the run");
+}
+
+TEST(ImportUnsupported, EinsumEquations) {
+  const auto error = [](const std::string& equation, StatusCode code) {
+    ModelMaker model(13);
+    model.input("x", {int64_t{2}, int64_t{3}}).output("y").node("Einsum", {"x"}, {"y"}).text("equation", equation);
+    return error_of(model.import(), code);
+  };
+  EXPECT_HAS(error(std::string(5000, 'i'), StatusCode::kUnsupported), "too long: got 5000 characters");
+  EXPECT_HAS(error(std::string(999, 'i'), StatusCode::kInvalidModel), "wrong length: got 999 letters, need 2");
+  EXPECT_HAS(error("i.j->i", StatusCode::kInvalidModel), "malformed: got '.'");
+  EXPECT_HAS(error("ij->k", StatusCode::kInvalidModel), "in no term");
+  EXPECT_HAS(error("ij->ii", StatusCode::kInvalidModel), "there twice");
+  EXPECT_HAS(error("ij,jk->ik", StatusCode::kInvalidModel), "differ in number: got 2 terms, need 1");
+  EXPECT_HAS(error("......->", StatusCode::kInvalidModel), "malformed");
+  EXPECT_HAS(error("ii->i", StatusCode::kInvalidModel), "dims of one letter differ");
 }
 
 TEST(ImportUnsupported, OldOpset) {

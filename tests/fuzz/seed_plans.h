@@ -151,6 +151,42 @@ inline std::vector<HandMadePlan> seed_plans() {
   add(TileParams{}, [](OneOpPlan& p, List& i, List& o) { i = {p.input(f32({3, 2})), p.ints({2, 3})}, o = {p.output(f32({6, 6}))}; });
   add(GatherParams{1}, [](OneOpPlan& p, List& i, List& o) { i = {p.input(f32({3, 4})), p.ints({3, -1, 0})}, o = {p.output(f32({3, 3}))}; });
   add(GatherElementsParams{0}, [](OneOpPlan& p, List& i, List& o) { i = {p.input(f32({3})), p.ints({2, 1})}, o = {p.output(f32({2}))}; });
+  add(GatherNDParams{}, [](OneOpPlan& p, List& i, List& o) { i = {p.input(f32({3, 4})), p.ints({2})}, o = {p.output(f32({4}))}; });
+  add(ScatterElementsParams{0, ScatterReduction::kAdd}, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({4})), p.ints({2, 2}), p.floats({2})}, o = {p.output(f32({4}))};
+  });
+  add(ScatterNDParams{}, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({3, 4})), p.ints({1}), p.floats({4})}, o = {p.output(f32({3, 4}))};
+  });
+  add(TopKParams{}, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({2, 5})), p.ints({3})}, o = {p.output(f32({2, 3})), p.output(s64({2, 3}))};
+  });
+  add(CumulateParams{}, [](OneOpPlan& p, List& i, List& o) { i = {p.input(f32({2, 5})), p.ints({1})}, o = {p.output(f32({2, 5}))}; });
+  add(ReverseSequenceParams{}, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({4, 2})), p.ints({3, 1})}, o = {p.output(f32({4, 2}))};
+  });
+  add(OneHotParams{}, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.ints({0, 2}), p.ints({3}), p.floats({2})}, o = {p.output(f32({2, 3}))};
+  });
+  add(TriluParams{}, [](OneOpPlan& p, List& i, List& o) { i = {p.input(f32({3, 4})), p.ints({1})}, o = {p.output(f32({3, 4}))}; });
+  unary_op(BitCastParams{static_cast<int64_t>(DataType::kS32)}, f32({3}), TensorType{DataType::kS32, {3}, Layout::kLinear, {}});
+  for (const GridSampleMode mode : {GridSampleMode::kLinear, GridSampleMode::kCubic})
+    add(GridSampleParams{mode, GridSamplePadding::kReflection, false}, [](OneOpPlan& p, List& i, List& o) {
+      i = {p.input(f32({1, 2, 3, 4})), p.input(f32({1, 2, 2, 2}))}, o = {p.output(f32({1, 2, 2, 2}))};
+    });
+  RoiAlignParams roi;
+  roi.height = roi.width = 2;
+  add(roi, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({1, 2, 4, 4})), p.input(f32({1, 4})), p.ints({0})}, o = {p.output(f32({1, 2, 2, 2}))};
+  });
+  MaxUnpoolParams unpool;
+  unpool.kernel = unpool.strides = {2};
+  add(unpool, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({1, 1, 2})), p.made.constant<int64_t>("places", s64({1, 1, 2}), {1, 2})}, o = {p.output(f32({1, 1, 4}))};
+  });
+  add(Col2ImParams{}, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({1, 4, 2})), p.ints({3, 2}), p.ints({2, 2})}, o = {p.output(f32({1, 1, 3, 2}))};
+  });
   unary_op(ShapeParams{}, f32({3, 4}), s64({2}));
   add(ConstantOfShapeParams{}, [](OneOpPlan& p, List& i, List& o) { i = {p.ints({2, 3})}, o = {p.output(f32({2, 3}))}; });
   ResizeParams resize;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "builder/onnx/importer_table.h"
+#include "builder/onnx/inline_functions.h"
 #include "builder/onnx/input_shapes.h"
 #include "builder/onnx/load_model.h"
 #include "builder/onnx/node_importer.h"
@@ -79,7 +80,7 @@ class ModelImporter {
         scope_{editor_, {model.base_dir, options.max_sparse_bytes}, {}, {}} {}
 
   Expected<Graph> run() {
-    for (const auto& function : model_.proto.functions()) functions_.insert(function.domain() + ':' + function.name());
+    INGOT_ASSIGN(origins_, inline_functions(model_.proto));
     INGOT_TRY(read_opsets());
     INGOT_TRY(check_names());
     INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_inputs(proto_));
@@ -203,9 +204,18 @@ class ModelImporter {
     return dispatch(node, index, std::move(inputs), known);
   }
 
+  // A function's nodes follow the opsets that the function names, those it does not name the model's.
+  int64_t version_of(const std::string& domain, int index) const {
+    const std::string key = domain == "ai.onnx" ? "" : domain;
+    if (const int origin = origins_[static_cast<size_t>(index)]; origin >= 0)
+      for (const auto& opset : model_.proto.functions(origin).opset_import())
+        if ((opset.domain() == "ai.onnx" ? "" : opset.domain()) == key) return opset.version();
+    const auto opset = opsets_.find(key);
+    return opset == opsets_.end() ? 1 : opset->second;
+  }
+
   Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known) {
-    const auto opset = opsets_.find(node.domain() == "ai.onnx" ? "" : node.domain());
-    const int64_t version = opset == opsets_.end() ? 1 : opset->second;
+    const int64_t version = version_of(node.domain(), index);
     Issue issue{node_label(node, index), "", version, ""};
     const auto refuse = [&](std::string_view reason) {
       issue.text = printable(node.op_type()) + ", " + (node.domain().empty() ? "ai.onnx" : printable(node.domain())) + " " +
@@ -213,10 +223,6 @@ class ModelImporter {
       issue.reason = reason;
       issues_.push_back(std::move(issue));
     };
-    if (functions_.contains(node.domain() + ':' + node.op_type())) {
-      refuse("functions of the model itself are not supported; inline them with onnx.inliner");
-      return {};
-    }
     const ImporterFunction importer = find_importer(node.domain(), node.op_type());
     if (!importer) {
       refuse(reason_refused(node.domain(), node.op_type()));
@@ -274,7 +280,7 @@ class ModelImporter {
   GraphEditor editor_;
   ImportScope scope_;
   std::unordered_map<std::string, int64_t> opsets_;
-  std::unordered_set<std::string> functions_;          // of the model itself, as domain:name
+  std::vector<int> origins_;                           // of each node: the model's function it came from, or −1
   std::unordered_map<std::string, int> initialisers_;  // index; −1 − index for sparse ones
   std::unordered_map<std::string, ValueId> values_;
   std::vector<Issue> issues_;

@@ -1,0 +1,168 @@
+// Single ONNX nodes against the answers of other runtimes, stored in tests/cases/nodes/*.txt (tests/cases/make_node_cases.py
+// has their origin): imported, then run by reference code. A case is
+//   case <name>
+//   node <operator> opset=<version> [domain=<domain>]
+//   attr <name> int|float|string|ints|floats <values>
+//   in <tensor>, const <tensor>, or in absent     a tensor as in tests/ops/op_case.h; const: an initialiser
+//   out <tensor>, or out absent
+//   tol <relative and absolute tolerance>         default: every bit
+#include <fstream>
+#include <map>
+
+#include "onnx_model_maker.h"
+#include "ops/op_case.h"
+
+namespace ingot {
+namespace {
+
+struct NodeCase {
+  std::string name;
+  ModelMaker model{1};
+  std::vector<CaseTensor> inputs, outputs;  // inputs: of the graph; outputs: those present
+  double tolerance = 0;
+};
+
+int onnx_type_of(DataType type) { return static_cast<int>(data_type_to_onnx(type)); }
+
+void read_attribute(std::istringstream& line, onnx::NodeProto& node) {
+  std::string name, kind;
+  line >> name >> kind;
+  NodeMaker maker(node);
+  if (kind == "string") {
+    std::string value;
+    std::getline(line >> std::ws, value);
+    maker.text(name.c_str(), value);
+    return;
+  }
+  std::vector<int64_t> whole;
+  std::vector<float> real;
+  for (std::string word; line >> word;) {
+    whole.push_back(std::strtoll(word.c_str(), nullptr, 10));
+    real.push_back(std::strtof(word.c_str(), nullptr));
+  }
+  if (kind == "ints") maker.integers(name.c_str(), whole);
+  else if (kind == "floats") maker.numbers(name.c_str(), real);
+  else if (kind == "int" && whole.size() == 1) maker.integer(name.c_str(), whole[0]);
+  else if (kind == "float" && real.size() == 1) maker.number(name.c_str(), real[0]);
+  else ADD_FAILURE() << "attribute of kind '" << kind << "'";
+}
+
+std::vector<NodeCase> parse_node_cases(std::istream& text) {
+  std::vector<NodeCase> cases;
+  for (std::string row; std::getline(text, row);) {
+    std::istringstream line(row);
+    std::string word;
+    if (!(line >> word) || word[0] == '#') continue;
+    if (word == "case") {
+      cases.emplace_back();
+      line >> cases.back().name;
+      continue;
+    }
+    SCOPED_TRACE(row.substr(0, 100));
+    NodeCase& c = cases.back();
+    auto& graph = c.model.graph();
+    if (word == "node") {
+      line >> word;
+      graph.add_node()->set_op_type(word);
+      while (line >> word) {
+        if (word.starts_with("opset=")) c.model.model.mutable_opset_import(0)->set_version(std::stoll(word.substr(6)));
+        else graph.mutable_node(0)->set_domain(word.substr(word.find('=') + 1));
+      }
+    } else if (word == "attr") {
+      read_attribute(line, *graph.mutable_node(0));
+    } else if (word == "tol") {
+      line >> c.tolerance;
+    } else {
+      CaseTensor tensor = parse_case_tensor(line);
+      onnx::NodeProto& node = *graph.mutable_node(0);
+      const bool is_output = word == "out";
+      const std::string name = (is_output ? "o" : "i") + std::to_string(is_output ? node.output_size() : node.input_size());
+      (is_output ? node.add_output() : node.add_input())->assign(tensor.present ? name : "");
+      if (!tensor.present) continue;
+      if (word == "const") {
+        auto& initialiser = *graph.add_initializer();
+        initialiser.set_name(name);
+        initialiser.set_data_type(onnx_type_of(tensor.type.dtype));
+        for (int64_t dim : tensor.type.shape.span()) initialiser.add_dims(dim);
+        initialiser.set_raw_data(tensor.bytes.data(), tensor.bytes.size());
+      } else if (is_output) {
+        c.model.output(name);
+        c.outputs.push_back(std::move(tensor));
+      } else {
+        std::vector<TestDim> dims(tensor.type.shape.span().begin(), tensor.type.shape.span().end());
+        c.model.input(name, dims, onnx_type_of(tensor.type.dtype));
+        c.inputs.push_back(std::move(tensor));
+      }
+    }
+  }
+  return cases;
+}
+
+// Runs the graph node by node; gives its outputs.
+Status run_graph(const Graph& graph, const std::vector<CaseTensor>& inputs, std::vector<CaseTensor>& outputs) {
+  std::map<ValueId, CaseTensor> memory;
+  for (size_t i = 0; i < inputs.size(); ++i) memory[graph.inputs()[i]] = inputs[i];
+  for (ValueId id = 0; id < graph.value_count(); ++id)
+    if (graph.value(id).constant)
+      memory[id] = {graph.value(id).type, {graph.value(id).constant->begin(), graph.value(id).constant->end()}};
+  for (NodeId id : graph.topological_order()) {
+    const Node& node = graph.node(id);
+    std::vector<ConstTensorRef> in(node.inputs.size());
+    for (size_t i = 0; i < in.size(); ++i)
+      if (node.inputs[i] != kNone) in[i] = {&memory.at(node.inputs[i]).type, memory.at(node.inputs[i]).bytes.data()};
+    std::vector<TensorRef> out(node.outputs.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (node.outputs[i] == kNone) continue;
+      CaseTensor& tensor = memory[node.outputs[i]];
+      tensor.type = graph.value(node.outputs[i]).type;
+      tensor.bytes.assign(static_cast<size_t>(tensor.type.bytes()), std::byte{0xcd});
+      out[i] = {&tensor.type, tensor.bytes.data()};
+    }
+    INGOT_TRY(run_reference(node.params, in, out).with_context(to_string(node.kind())));
+  }
+  for (ValueId id : graph.outputs()) outputs.push_back(memory.at(id));
+  return {};
+}
+
+struct NodeFile {
+  const char* name;
+  size_t least;  // cases that the file must hold, so that a truncated one shows
+};
+void PrintTo(const NodeFile& file, std::ostream* out) { *out << file.name; }
+
+class NodeCases : public testing::TestWithParam<NodeFile> {};
+
+TEST_P(NodeCases, EqualTheStoredAnswers) {
+  std::ifstream file(std::string(INGOT_SOURCE_DIR) + "/tests/cases/nodes/" + GetParam().name);
+  ASSERT_TRUE(file.is_open());
+  const std::vector<NodeCase> cases = parse_node_cases(file);
+  EXPECT_GE(cases.size(), GetParam().least);
+  for (const NodeCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    const auto graph = c.model.import();
+    if (!graph.ok()) {
+      ADD_FAILURE() << graph.status().message();
+      continue;
+    }
+    std::vector<CaseTensor> outputs;
+    const Status ran = run_graph(*graph, c.inputs, outputs);
+    EXPECT_TRUE(ran.ok()) << ran.message();
+    if (!ran.ok()) continue;
+    EXPECT_EQ(outputs.size(), c.outputs.size());
+    for (size_t i = 0; i < outputs.size() && i < c.outputs.size(); ++i) {
+      EXPECT_EQ(to_string(outputs[i].type), to_string(c.outputs[i].type));
+      if (outputs[i].type == c.outputs[i].type) expect_equal_tensors(outputs[i], c.outputs[i], c.tolerance);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, NodeCases,
+                         testing::Values(NodeFile{"indexed.txt", 130}, NodeFile{"sampling.txt", 60}, NodeFile{"einsum.txt", 30},
+                                         NodeFile{"attention.txt", 60}, NodeFile{"microsoft.txt", 45}),
+                         [](const auto& info) {
+                           const std::string name = info.param.name;
+                           return name.substr(0, name.find('.'));
+                         });
+
+}  // namespace
+}  // namespace ingot
