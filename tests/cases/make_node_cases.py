@@ -222,6 +222,10 @@ def make_indexed():
     for k, x in enumerate([data("nz", (3, 4), "bool"), data("nz2", (2, 3, 2), "int64", low=-1, high=2), np.zeros((2, 2), np.float32), np.ones((5,), np.float32),
                            np.zeros((0, 3), np.float32), data("nz3", (7,), "int32", low=-1, high=2), np.array([[0.5, 0, -0.0, np.nan]], np.float32), data("nz4", (1, 1, 4), "bool")]):
         w.case(f"non_zero_{k}", "NonZero", [Const(x)], opset=13)
+    for k, (x, axis, sorted_) in enumerate([(f32(2, 1, 1, 3, 4, 3), None, 1), (f32(2, 1, 1, 3, 4, 3), None, 0), (np.array([[1, 0, 0], [1, 0, 0], [2, 3, 4]], np.float32), 0, 1),
+                                            (np.array([[1, 0, 0], [1, 0, 0], [2, 3, 4]], np.float32), -1, 1), (data("uq", (3, 4), "int64", low=-2, high=3), None, 1), (data("uq2", (2, 6, 2), "int64", low=0, high=2), 1, 1),
+                                            (np.zeros((0,), np.float32), None, 1), (np.array([[[1, 2], [1, 2]], [[3, 4], [3, 4]]], np.float32), 1, 0)]):
+        w.case(f"unique_{k}", "Unique", [Const(x)], outputs=4, opset=11, sorted=sorted_, **({} if axis is None else {"axis": axis}))
     for k, (x, to) in enumerate([(f32(1, -2, 0.5), np.int32), (np.array([1, -1, 7], np.int32), np.float32), (f32(1, -2), np.uint32), (np.array([[1.5]], np.float64), np.int64),
                                  (np.array([-1, 5], np.int8), np.uint8), (np.array([-1, 5], np.int16), np.uint16), (np.array([1, 2], np.float16), np.int16), (np.zeros((0, 2), np.float32), np.int32)]):
         w.case(f"bit_cast_{k}", "BitCast", [x], to=helper.np_dtype_to_tensor_dtype(np.dtype(to)), opset=26, answers=[x.view(to)])
@@ -444,6 +448,37 @@ def make_microsoft():
     w.write()
 
 
+def make_signal():
+    w = Writer("signal.txt", "Nodes of signals.")
+    some = dict(tolerance="2e-4", reference=True)
+    scalar = lambda v: Const(np.array(v, np.int64))
+    for k, (shape, axis, length, inverse, onesided) in enumerate([
+            ((1, 8, 1), 1, None, 0, 0), ((2, 7, 1), 1, None, 0, 1), ((2, 6, 2), 1, None, 0, 0), ((1, 5, 3, 2), 1, None, 0, 0), ((1, 5, 3, 2), -2, None, 1, 0), ((2, 8, 1), 1, 5, 0, 0), ((2, 5, 1), 1, 8, 0, 1),
+            ((2, 5, 2), 1, None, 1, 1), ((2, 4, 2), 1, 7, 1, 1), ((6, 2), 0, None, 1, 0)]):
+        x = data(f"dft{k}", shape, low=-2, high=2)
+        if inverse and onesided:  # the spectrum of a real signal
+            x[:, 0, 1] = 0
+            x[:, -1, 1] = 0
+        w.case(f"dft_{k}", "DFT", [x, scalar(length) if length else None, scalar(axis)], inverse=inverse, onesided=onesided, opset=20, **some)
+        if k < 5:
+            w.case(f"dft_17_{k}", "DFT", [x], axis=axis % len(shape), inverse=inverse, onesided=onesided, opset=17, **some)
+    x = data("stft", (2, 20, 1), low=-2, high=2)
+    w.case("stft", "STFT", [x, scalar(4), Const(np.hanning(8).astype(np.float32)), scalar(8)], opset=17, tolerance="2e-4")
+    w.case("stft_two_sided", "STFT", [x, scalar(3), Const(np.ones(6, np.float32)), scalar(6)], onesided=0, opset=17, tolerance="2e-4")
+    w.case("stft_no_window", "STFT", [x, scalar(5), None, scalar(10)], opset=17, tolerance="2e-4")
+    w.case("stft_one_frame", "STFT", [x, scalar(1), Const(np.ones(20, np.float32)), scalar(20)], opset=17, tolerance="2e-4")
+    for op in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+        for size, periodic in ((10, 1), (10, 0), (2, 1), (33, 0)):
+            w.case(f"{op.lower()}_{size}_{periodic}", op, [scalar(size)], periodic=periodic, opset=17, tolerance="1e-6", reference=True)
+    for k, (shape, taps, bias, past, activation) in enumerate([((1, 2, 5), 3, 0, 0, None), ((2, 3, 4), 4, 1, 0, None), ((2, 3, 4), 4, 1, 1, "silu"), ((1, 2, 1), 3, 0, 1, "swish"), ((1, 1, 6), 1, 0, 0, None),
+                                                               ((2, 2, 3), 2, 0, 1, "none"), ((1, 4, 7), 5, 1, 1, "silu"), ((3, 1, 2), 6, 0, 0, "silu")]):
+        name = f"causal_conv_{k}"
+        inputs = [data(name, shape, low=-2, high=2), data(name + "w", (shape[1], 1, taps), low=-2, high=2), data(name + "b", (shape[1],)) if bias else None,
+                  data(name + "p", (shape[0], shape[1], taps - 1)) if past else None]
+        w.case(name, "CausalConvWithState", inputs, outputs=2, opset=27, tolerance="1e-5", reference=True, **({"activation": activation} if activation else {}))
+    w.write()
+
+
 def conv_answers(x, w, xz, wz, attrs):
     wz = np.array(wz).reshape(-1, *([1] * (w.ndim - 1)))
     a, b = x.astype(np.float64) - xz, w.astype(np.float64) - wz
@@ -456,5 +491,5 @@ def conv_answers(x, w, xz, wz, attrs):
 
 if __name__ == "__main__":
     NODES.mkdir(exist_ok=True)
-    for make in (make_indexed, make_sampling, make_einsum, make_attention, make_microsoft):
+    for make in (make_indexed, make_sampling, make_einsum, make_attention, make_microsoft, make_signal):
         make()

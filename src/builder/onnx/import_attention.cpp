@@ -89,6 +89,7 @@ void import_attention(NodeImporter& node) {
   const int rank = node.rank(q);
   if (rank != 3 && rank != 4) return node.invalid("wrong number of dims: got " + std::to_string(rank) + ", need 3 or 4");
   if (node.rank(k) != rank || node.rank(v) != rank) return node.invalid("queries, keys and values differ in their number of dims");
+  if (mask != kNone && node.rank(mask) < 1) return node.invalid("the mask has no dims");
   if ((past_k == kNone) != (past_v == kNone)) return node.invalid("past keys and past values must come together");
   const DataType dtype = node.dtype(q);
   if (rank == 3) {

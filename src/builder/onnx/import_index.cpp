@@ -3,6 +3,7 @@
 #include "builder/onnx/shared_attributes.h"
 
 #include <algorithm>
+#include <map>
 
 namespace ingot {
 namespace {
@@ -167,6 +168,73 @@ void import_non_zero(NodeImporter& node) {
     for (int64_t place : places) coordinates.push_back(shape.rank == 0 ? 0 : place / inner % shape[d]);
   }
   result_integers(node, Shape{rank, static_cast<int64_t>(places.size())}, coordinates);
+}
+
+// The different slices of a constant along an axis, or its different elements; outputs y, first places, which y each slice is,
+// and how often each is there.
+void import_unique(NodeImporter& node) {
+  const ValueId x = node.required(0);
+  const bool sorted = node.flag("sorted", true), flat = !node.has_attribute("axis");
+  int64_t axis = node.integer("axis", 0);
+  if (!node.ok()) return;
+  if (!node.graph().is_constant(x)) return refuse_data_dependent(node, "an input");
+  const TensorType type = node.type(x);
+  if (type.shape.elements() > (1 << 16)) return node.unsupported("input has too many elements: got " + std::to_string(type.shape.elements()) + ", need at most 65536");
+  const Shape shape = flat ? Shape{type.shape.elements()} : type.shape;
+  axis = node.axis(axis, shape.rank);
+  if (!node.ok()) return;
+  const int at = static_cast<int>(axis);
+  int64_t outer = 1, inner = 1;
+  for (int i = 0; i < at; ++i) outer *= shape[i];
+  for (int i = at + 1; i < shape.rank; ++i) inner *= shape[i];
+  const size_t bytes = element_bytes(type.dtype);
+  const std::byte* data = node.graph().value(x).constant->data();
+  const auto place_of = [&](int64_t o, int64_t slice, int64_t count, int64_t i) { return static_cast<size_t>((o * count + slice) * inner + i) * bytes; };
+  // NaN counts as equal to itself and larger than every number.
+  const auto less = [](const ElementNumber& a, const ElementNumber& b) {
+    if (a.real != a.real || b.real != b.real) return a.real == a.real && b.real != b.real;
+    return a.real != b.real ? a.real < b.real : a.integer < b.integer;
+  };
+  const auto slice_less = [&](const std::vector<ElementNumber>& a, const std::vector<ElementNumber>& b) {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), less);
+  };
+  struct Found {
+    int64_t first = 0, count = 0, rank = 0;
+  };
+  std::map<std::vector<ElementNumber>, Found, decltype(slice_less)> found(slice_less);
+  std::vector<Found*> of_slice, in_order;
+  for (int64_t slice = 0; slice < shape[at]; ++slice) {
+    std::vector<ElementNumber> key;
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < inner; ++i) key.push_back(element_number(type.dtype, data + place_of(o, slice, shape[at], i)));
+    const auto [place, is_new] = found.emplace(std::move(key), Found{slice});
+    ++place->second.count;
+    of_slice.push_back(&place->second);
+    if (is_new) in_order.push_back(&place->second);
+  }
+  if (sorted) {
+    in_order.clear();
+    for (auto& [key, slice] : found) in_order.push_back(&slice);
+  }
+  const auto count = static_cast<int64_t>(in_order.size());
+  std::vector<int64_t> first, inverse, counts;
+  Shape to = shape;
+  to[at] = count;
+  Blob values(static_cast<size_t>(to.elements()) * bytes);
+  for (int64_t k = 0; k < count; ++k) {
+    Found& slice = *in_order[static_cast<size_t>(k)];
+    slice.rank = k;
+    first.push_back(slice.first);
+    counts.push_back(slice.count);
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < inner; ++i)
+        std::copy_n(data + place_of(o, slice.first, shape[at], i), bytes, values.data() + place_of(o, k, count, i));
+  }
+  for (const Found* slice : of_slice) inverse.push_back(slice->rank);
+  node.result_constant({TensorType{type.dtype, to, Layout::kLinear, {}}, std::move(values)});
+  node.alias(node.integers_constant("first", first), 1);
+  node.alias(node.integers_constant("inverse", inverse), 2);
+  node.alias(node.integers_constant("counts", counts), 3);
 }
 
 void import_bit_cast(NodeImporter& node) {

@@ -87,7 +87,7 @@ void import_microsoft_attention(NodeImporter& node) {
   if (node.rank(x) != 3 || node.rank(weights) != 2) return node.invalid("wrong number of dims: need 3 of x and 2 of the weights");
   const int64_t width = node.type(weights).shape[1];
   if (sizes.empty()) sizes.assign(3, width / 3);
-  if (sizes.size() != 3 || width < 1 || sizes[0] != sizes[1] || sizes[0] + sizes[1] + sizes[2] != width || sizes[0] % heads != 0 ||
+  if (sizes.size() != 3 || width < 1 || sizes[0] > width || sizes[2] > width || sizes[0] != sizes[1] || sizes[0] + sizes[1] + sizes[2] != width || sizes[0] % heads != 0 ||
       sizes[2] % heads != 0 || sizes[0] < heads || sizes[2] < heads)
     return node.invalid("widths of queries, keys and values are wrong: got weights of " + std::to_string(width) + " columns, " +
                         std::to_string(heads) + " heads");

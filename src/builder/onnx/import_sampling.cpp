@@ -26,6 +26,7 @@ void import_affine_grid(NodeImporter& node) {
   if (!node.ok()) return;
   const auto dims = node.constant_numbers(size, Shape::kMaxRank);
   if (!dims) return node.unsupported("the shape of the result depends on data: need a size that is constant");
+  if (node.dtype(size) != DataType::kS64) return node.invalid("size has a wrong type: got " + std::string(to_string(node.dtype(size))) + ", need s64");
   const size_t n = dims->size() < 2 ? 0 : dims->size() - 2;
   if (n != 2 && n != 3) return node.invalid("wrong number of sizes: got " + std::to_string(dims->size()) + ", need 4 or 5");
   std::vector<int64_t> to = {static_cast<int64_t>((*dims)[0])};
