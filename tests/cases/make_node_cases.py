@@ -427,6 +427,26 @@ def make_microsoft():
     w.case("attention_causal_mask", "Attention", [x, weights, wb, mask], unidirectional=1, **att)
     w.case("attention_one_head", "Attention", [x, weights, wb], **dict(att, num_heads=1))
     w.case("attention_widths", "Attention", [x, Const(data("aw2", (8, 16), **low)), Const(data("awb2", (16,), **low))], qkv_hidden_sizes=[4, 4, 8], **att)
+    q, k3, v3 = data("mq", (2, 3, 8), **low), data("mk", (2, 5, 8), **low), data("mv", (2, 5, 8), **low)
+    mbias = data("mb", (24,), **low)
+    multi = dict(num_heads=2, tolerance="1e-4", **ms)
+    w.case("multi_head", "MultiHeadAttention", [q, k3, v3], **multi)
+    w.case("multi_head_bias", "MultiHeadAttention", [q, k3, v3, mbias], **multi)
+    w.case("multi_head_mask_2d", "MultiHeadAttention", [q, k3, v3, None, np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], np.int32)], **multi)
+    w.case("multi_head_mask_1d", "MultiHeadAttention", [q, k3, v3, None, np.array([2, 5], np.int32)], **multi)
+    w.case("multi_head_added", "MultiHeadAttention", [q, k3, v3, None, None, data("madd", (2, 2, 3, 5), **low)], **multi)
+    w.case("multi_head_scale", "MultiHeadAttention", [q, k3, v3], scale=0.2, **multi)
+    w.case("multi_head_causal", "MultiHeadAttention", [k3, k3, v3], unidirectional=1, **multi)
+    w.case("multi_head_wide_values", "MultiHeadAttention", [q, k3, data("mv12", (2, 5, 12), **low)], **dict(multi, num_heads=4))
+    for key, (a, b, bs, bz, add) in enumerate([((2, 3), (3, 4), 0.02, None, 0), ((2, 3), (3, 4), 0.02, 128, 1), ((2, 5, 6), (6, 2), 0.1, 7, 0), ((1, 7), (7, 1), 0.5, 0, 1),
+                                               ((3, 4), (4, 3), [0.1, 0.2, 0.3], [1, 2, 3], 0), ((3, 4), (4, 3), [0.1, 0.2, 0.3], None, 1), ((1, 1), (1, 5), 0.1, 3, 0), ((4, 16), (16, 4), 0.01, 100, 1)]):
+        extra = [Const(np.array(bs, np.float32)), None if bz is None else Const(np.array(bz, np.uint8)), Const(data("dqb", (b[1],))) if add else None]
+        w.case(f"dynamic_quantize_matmul_{key}", "DynamicQuantizeMatMul", [data(f"dq{key}", a), Const(data(f"dqw{key}", b, "uint8", high=256))] + extra, tolerance="1e-4", **ms)
+        w.case(f"matmul_integer_to_float_{key}", "MatMulIntegerToFloat", [data(f"mi{key}", a, "uint8", high=256), Const(data(f"dqw{key}", b, "uint8", high=256)), Const(np.array(0.03, np.float32)), extra[0],
+                                                                          Const(np.array(11, np.uint8)), extra[1], extra[2]], tolerance="1e-4", **ms)
+    sc, zp = (lambda v: Const(np.array(v, np.float32))), (lambda v: Const(np.array(v, np.uint8)))
+    for key, (c, x_, y_) in enumerate([((2, 3), (2, 3), (2, 3)), ((1, 3), (2, 1), (2, 3)), ((3,), (1,), (1,)), ((2, 1, 2), (3, 1), (2,)), ((1,), (4,), (4,)), ((4,), (4,), (1,)), ((2, 2), (2, 2), (2, 2)), ((1, 1), (1, 1), (2, 3))]):
+        w.case(f"qlinear_where_{key}", "QLinearWhere", [data(f"qwc{key}", c, "bool"), data(f"qwx{key}", x_, "uint8", high=256), sc(0.05), zp(10), data(f"qwy{key}", y_, "uint8", high=256), sc(0.04), zp(120), sc(0.0625), zp(99)], **ms)
     rng = np.random.default_rng(3)
     for k, (rows, cols, block, zero, bits) in enumerate([(32, 5, 32, False, 4), (64, 3, 32, True, 4), (40, 4, 16, True, 4), (48, 2, 16, False, 4), (128, 1, 64, True, 4), (20, 3, 16, True, 4), (32, 4, 16, False, 4), (96, 2, 32, True, 4)]):
         blocks = (rows + block - 1) // block

@@ -71,7 +71,43 @@ void import_embed_layer_norm(NodeImporter& node) {
   node.alias(sum, 2);
 }
 
-// Inputs x [B,S,D], weights [D,3·N·H], bias, mask; the mask is one of [B] (numbers of keys), [B,T] and [B,S,T] (1: counts).
+// The masks of an attention node, added up. What a mask drops gets mask_filter_value.
+class Masks {
+ public:
+  Masks(NodeImporter& node, DataType dtype, double filter, ValueId sum) : node_(node), sum_(sum) {
+    keep_ = node.scalar_constant("keep", dtype, 0);
+    drop_ = node.scalar_constant("drop", dtype, filter);
+  }
+  ValueId sum() const { return sum_; }
+
+  // [B] (numbers of keys), [B,T] or [B,S,T] (1: counts).
+  void add_key_mask(ValueId mask, ValueId k, int64_t batch) {
+    const int rank = node_.rank(mask);
+    if (rank == 1 && node_.type(mask).shape == Shape{batch}) {
+      add(node_.binary(BinaryFunction::kLess, range(node_.dims_of(k, 2, 3)), node_.reshape(node_.cast(mask, DataType::kS64), {-1, 1, 1, 1})));
+    } else if (rank == 2 || rank == 3) {
+      const ValueId wide = rank == 2 ? node_.unsqueeze(mask, {1, 2}) : node_.unsqueeze(mask, {1});
+      add(node_.binary(BinaryFunction::kGreater, wide, node_.scalar_constant("zero", node_.dtype(mask), 0)));
+    } else {
+      node_.unsupported("a mask of this form is not supported: got " + to_string(node_.type(mask).shape));
+    }
+  }
+  void add_causal(ValueId q, ValueId k) {
+    add(node_.binary(BinaryFunction::kLessOrEqual, range(node_.dims_of(k, 2, 3)), node_.unsqueeze(range(node_.dims_of(q, 2, 3)), {1})));
+  }
+
+ private:
+  void add(ValueId allowed) { sum_ = add_up(node_, node_.add(WhereParams{}, {allowed, keep_, drop_}), sum_); }
+  ValueId range(ValueId dim) {
+    const auto number = [&](double value) { return node_.scalar_constant("number", DataType::kS64, value); };
+    return node_.add(RangeParams{}, {number(0), node_.squeeze(dim, {0}), number(1)});
+  }
+
+  NodeImporter& node_;
+  ValueId sum_, keep_ = kNone, drop_ = kNone;
+};
+
+// Inputs x [B,S,D], weights [D,3·N·H], bias, mask, past, an additive mask.
 void import_microsoft_attention(NodeImporter& node) {
   const ValueId x = node.required(0), weights = node.required(1), bias = node.input(2), mask = node.input(3);
   const int64_t heads = node.integer("num_heads", 0);
@@ -87,8 +123,8 @@ void import_microsoft_attention(NodeImporter& node) {
   if (node.rank(x) != 3 || node.rank(weights) != 2) return node.invalid("wrong number of dims: need 3 of x and 2 of the weights");
   const int64_t width = node.type(weights).shape[1];
   if (sizes.empty()) sizes.assign(3, width / 3);
-  if (sizes.size() != 3 || width < 1 || sizes[0] > width || sizes[2] > width || sizes[0] != sizes[1] || sizes[0] + sizes[1] + sizes[2] != width || sizes[0] % heads != 0 ||
-      sizes[2] % heads != 0 || sizes[0] < heads || sizes[2] < heads)
+  if (sizes.size() != 3 || width < 1 || sizes[0] > width || sizes[2] > width || sizes[0] != sizes[1] ||
+      sizes[0] + sizes[1] + sizes[2] != width || sizes[0] % heads != 0 || sizes[2] % heads != 0 || sizes[0] < heads || sizes[2] < heads)
     return node.invalid("widths of queries, keys and values are wrong: got weights of " + std::to_string(width) + " columns, " +
                         std::to_string(heads) + " heads");
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(sizes[0] / heads));
@@ -96,26 +132,41 @@ void import_microsoft_attention(NodeImporter& node) {
   const ValueId q = split_heads(node, node.slice(projected, 2, 0, sizes[0]), heads);
   const ValueId k = split_heads(node, node.slice(projected, 2, sizes[0], 2 * sizes[0]), heads);
   const ValueId v = split_heads(node, node.slice(projected, 2, 2 * sizes[0], width), heads);
-  const DataType dtype = node.dtype(x);
-  const ValueId keep = node.scalar_constant("keep", dtype, 0), drop = node.scalar_constant("drop", dtype, filter);
-  ValueId masks = node.input(5);  // an additive one
-  const auto add_mask = [&](ValueId allowed) { masks = add_up(node, node.add(WhereParams{}, {allowed, keep, drop}), masks); };
-  const auto range = [&](ValueId dim) {
-    const auto number = [&](double value) { return node.scalar_constant("number", DataType::kS64, value); };
-    return node.add(RangeParams{}, {number(0), node.squeeze(dim, {0}), number(1)});
-  };
-  if (mask != kNone && node.rank(mask) == 1) {
-    if (!(node.type(mask).shape == Shape{node.type(x).shape[0]})) return node.unsupported("a mask of first and last keys is not supported");
-    add_mask(node.binary(BinaryFunction::kLess, range(node.dims_of(k, 2, 3)), node.reshape(node.cast(mask, DataType::kS64), {-1, 1, 1, 1})));
-  } else if (mask != kNone && (node.rank(mask) == 2 || node.rank(mask) == 3)) {
-    const ValueId wide = node.rank(mask) == 2 ? node.unsqueeze(mask, {1, 2}) : node.unsqueeze(mask, {1});
-    add_mask(node.binary(BinaryFunction::kGreater, wide, node.scalar_constant("zero", node.dtype(mask), 0)));
-  } else if (mask != kNone) {
-    return node.unsupported("a mask of this form is not supported: got " + to_string(node.type(mask).shape));
+  Masks masks(node, node.dtype(x), filter, node.input(5));
+  if (mask != kNone) masks.add_key_mask(mask, k, node.type(x).shape[0]);
+  if (causal) masks.add_causal(q, k);
+  node.alias(join_heads(node, node.add(AttentionParams{scale, false}, {q, k, v, masks.sum()})));
+}
+
+// Inputs q, k, v (each [B,S,N·H]), the three's bias in a row, key mask, an additive mask.
+void import_multi_head_attention(NodeImporter& node) {
+  ValueId q = node.required(0), k = node.required(1), v = node.required(2);
+  const ValueId bias = node.input(3), mask = node.input(4);
+  const int64_t heads = node.integer("num_heads", 0);
+  const bool causal = node.flag("unidirectional", false);
+  const double filter = node.number("mask_filter_value", -10000.0);
+  double scale = node.number("scale", 0);
+  for (size_t i = 6; i < node.input_count(); ++i)
+    if (node.input(i) != kNone) return node.unsupported("past keys and values are not supported");
+  if (node.has_output(1) || node.has_output(2) || node.has_output(3)) return node.unsupported("outputs of keys and values are not supported");
+  if (!node.ok()) return;
+  if (heads < 1) return node.invalid("attribute 'num_heads' is wrong: got " + std::to_string(heads) + ", need ≥ 1");
+  if (node.rank(q) != 3 || node.rank(k) != 3 || node.rank(v) != 3) return node.unsupported("queries, keys and values must have 3 dims");
+  const int64_t width = node.type(q).shape[2], v_width = node.type(v).shape[2];
+  if (width < heads || v_width < heads || width % heads != 0 || v_width % heads != 0 || node.type(k).shape[2] != width)
+    return node.invalid("heads do not divide the widths: got " + std::to_string(width) + " and " + std::to_string(v_width) + ", " +
+                        std::to_string(heads) + " heads");
+  if (bias != kNone) {
+    q = add_up(node, q, node.slice(bias, 0, 0, width));
+    k = add_up(node, k, node.slice(bias, 0, width, 2 * width));
+    v = add_up(node, v, node.slice(bias, 0, 2 * width, 2 * width + v_width));
   }
-  if (causal)
-    add_mask(node.binary(BinaryFunction::kLessOrEqual, range(node.dims_of(k, 2, 3)), node.unsqueeze(range(node.dims_of(q, 2, 3)), {1})));
-  node.alias(join_heads(node, node.add(AttentionParams{scale, false}, {q, k, v, masks})));
+  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(width / heads));
+  const ValueId queries = split_heads(node, q, heads), keys = split_heads(node, k, heads);
+  Masks masks(node, node.dtype(q), filter, node.input(5));
+  if (mask != kNone) masks.add_key_mask(mask, keys, node.type(q).shape[0]);
+  if (causal) masks.add_causal(queries, keys);
+  node.alias(join_heads(node, node.add(AttentionParams{scale, false}, {queries, keys, split_heads(node, v, heads), masks.sum()})));
 }
 
 // a · dequantised b. b: [N, blocks, bytes], packed low bits first; scales [N · blocks]; zero points packed likewise, one row

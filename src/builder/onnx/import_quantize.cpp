@@ -140,10 +140,13 @@ void import_qlinear_softmax(NodeImporter& node) {
   quantize_result(node, node.add(params, {x}), node.input(3), node.input(4));
 }
 
+namespace {
+
+struct DynamicallyQuantized {
+  ValueId y, scale, zero_point;
+};
 // The scale that maps the range of x, widened to hold 0, onto 0 … 255.
-void import_dynamic_quantize_linear(NodeImporter& node) {
-  const ValueId x = node.required(0);
-  if (!node.ok()) return;
+DynamicallyQuantized add_dynamic_quantize(NodeImporter& node, ValueId x) {
   const ValueId zero = node.scalar_constant("zero", DataType::kF32, 0);
   const ValueId full = node.scalar_constant("full", DataType::kF32, 255);
   const auto extreme = [&](ReduceFunction reduce, BinaryFunction widen) {
@@ -155,10 +158,48 @@ void import_dynamic_quantize_linear(NodeImporter& node) {
   const ValueId shifted = node.binary(BinaryFunction::kDiv, node.binary(BinaryFunction::kSub, zero, low), scale);
   const ValueId rounded = node.unary(UnaryFunction::kRound, node.unary(UnaryFunction::kClip, shifted, 0, 255));
   const ValueId zero_point = node.add(CastParams{static_cast<int64_t>(DataType::kU8), true}, {rounded});
-  const ValueId y = node.add(QuantizeLinearParams{}, {x, scale, zero_point});
-  node.alias(y, 0);
-  node.alias(scale, 1);
-  node.alias(zero_point, 2);
+  return {node.add(QuantizeLinearParams{}, {x, scale, zero_point}), scale, zero_point};
+}
+
+ValueId add_bias(NodeImporter& node, ValueId y, ValueId bias) {
+  return bias == kNone ? y : node.binary(BinaryFunction::kAdd, y, bias);
+}
+
+}  // namespace
+
+void import_dynamic_quantize_linear(NodeImporter& node) {
+  const ValueId x = node.required(0);
+  if (!node.ok()) return;
+  const DynamicallyQuantized made = add_dynamic_quantize(node, x);
+  node.alias(made.y, 0);
+  node.alias(made.scale, 1);
+  node.alias(made.zero_point, 2);
+}
+
+// com.microsoft: inputs a (float, quantised on the way), b, its scale and zero point, bias.
+void import_dynamic_quantize_matmul(NodeImporter& node) {
+  const ValueId a = node.required(0), b = node.required(1), scale = node.required(2);
+  if (!node.ok()) return;
+  const DynamicallyQuantized made = add_dynamic_quantize(node, a);
+  const ValueId left = add_dequantize(node, made.y, made.scale, made.zero_point, -1);
+  const ValueId right = add_dequantize(node, b, scale, node.input(3), -1);
+  node.alias(add_bias(node, node.add(MatMulParams{}, {left, right}), node.input(4)));
+}
+
+// com.microsoft: inputs a, b, their scales, their zero points, bias.
+void import_matmul_integer_to_float(NodeImporter& node) {
+  for (size_t i : {0, 1, 2, 3}) node.required(i);
+  const ValueId a = add_dequantize(node, node.input(0), node.input(2), node.input(4), -1);
+  const ValueId b = add_dequantize(node, node.input(1), node.input(3), node.input(5), -1);
+  node.alias(add_bias(node, node.add(MatMulParams{}, {a, b}), node.input(6)));
+}
+
+// com.microsoft: inputs condition, then x and y, each with scale and zero point, then the result's.
+void import_qlinear_where(NodeImporter& node) {
+  for (size_t i : {0, 1, 2, 4, 5, 7}) node.required(i);
+  const ValueId x = add_dequantize(node, node.input(1), node.input(2), node.input(3), -1);
+  const ValueId y = add_dequantize(node, node.input(4), node.input(5), node.input(6), -1);
+  quantize_result(node, node.add(WhereParams{}, {node.input(0), x, y}), node.input(7), node.input(8));
 }
 
 }  // namespace ingot
