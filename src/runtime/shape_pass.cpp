@@ -28,7 +28,9 @@ bool is_shape_arithmetic(OpKind op) {
     case OpKind::kArgReduce: case OpKind::kIdentity: case OpKind::kReshape: case OpKind::kFlatten: case OpKind::kSqueeze:
     case OpKind::kUnsqueeze: case OpKind::kTranspose: case OpKind::kConcat: case OpKind::kSplit: case OpKind::kSlice:
     case OpKind::kPad: case OpKind::kExpand: case OpKind::kTile: case OpKind::kGather: case OpKind::kGatherElements:
-    case OpKind::kShape: case OpKind::kConstantOfShape: case OpKind::kRange: return true;
+    case OpKind::kShape: case OpKind::kConstantOfShape: case OpKind::kRange: case OpKind::kGatherND:
+    case OpKind::kScatterElements: case OpKind::kScatterND: case OpKind::kTopK: case OpKind::kCumulate:
+    case OpKind::kReverseSequence: case OpKind::kOneHot: case OpKind::kTrilu: case OpKind::kBitCast: return true;
     default: return false;
   }
 }

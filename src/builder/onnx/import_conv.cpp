@@ -81,4 +81,27 @@ void import_qlinear_conv(NodeImporter& node) {
   quantize_result(node, y, node.input(6), node.input(7));
 }
 
+// (x − x_zero) ∗ (w − w_zero) in s32. Doubles hold every partial sum exactly.
+void import_conv_integer(NodeImporter& node) {
+  const ValueId x = node.required(0), w = node.required(1);
+  check_kernel(node, w);
+  const auto centred = [&](ValueId operand, ValueId zero) {
+    ValueId value = node.cast(operand, DataType::kS32);
+    if (zero != kNone && node.ok()) {
+      zero = node.cast(zero, DataType::kS32);
+      // One zero point for each filter stands along dim 0.
+      if (node.ok() && node.rank(zero) == 1 && node.type(zero).shape.elements() != 1) {
+        std::vector<int64_t> axes;
+        for (int i = 1; i < node.rank(operand); ++i) axes.push_back(i);
+        zero = node.unsqueeze(zero, axes);
+      }
+      value = node.binary(BinaryFunction::kSub, value, zero);
+    }
+    return node.cast(value, DataType::kF64);
+  };
+  const ValueId a = centred(x, node.input(2)), b = centred(w, node.input(3));
+  const ValueId y = node.add(read_window<ConvParams>(node), {a, b});
+  node.alias(node.cast(y, DataType::kS32));
+}
+
 }  // namespace ingot

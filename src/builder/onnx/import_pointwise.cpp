@@ -133,6 +133,14 @@ void import_swish(NodeImporter& node) {
   node.result(UnaryParams{alpha == 1 ? UnaryFunction::kSilu : UnaryFunction::kQuickGelu, alpha == 1 ? 0 : alpha, 0}, {x});
 }
 
+// a · sigmoid(alpha · a) · b
+void import_swiglu(NodeImporter& node) {
+  const double alpha = node.number("alpha", 1);
+  const ValueId a = node.required(0), b = node.required(1);
+  const ValueId gate = node.unary(alpha == 1 ? UnaryFunction::kSilu : UnaryFunction::kQuickGelu, a, alpha == 1 ? 0 : alpha);
+  node.result(BinaryParams{BinaryFunction::kMul, {}}, {gate, b});
+}
+
 // x < −lambd: x + bias; x > lambd: x − bias; else 0.
 void import_shrink(NodeImporter& node) {
   const double bias = node.number("bias", 0), lambd = node.number("lambd", 0.5);

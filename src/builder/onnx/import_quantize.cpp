@@ -128,6 +128,18 @@ void import_qlinear_concat(NodeImporter& node) {
   quantize_result(node, node.add(ConcatParams{axis}, parts), node.input(0), node.input(1));
 }
 
+void import_qlinear_softmax(NodeImporter& node) {
+  for (size_t i : {0, 1, 3}) node.required(i);
+  const bool flatten = node.integer("opset", 13) < 13;
+  int64_t axis = node.integer("axis", -1);
+  const ValueId x = add_dequantize(node, node.input(0), node.input(1), node.input(2), -1);
+  if (!node.ok()) return;
+  SoftmaxParams params;
+  params.axis = node.axis(axis, node.rank(x));
+  params.flatten = flatten && params.axis != node.rank(x) - 1;
+  quantize_result(node, node.add(params, {x}), node.input(3), node.input(4));
+}
+
 // The scale that maps the range of x, widened to hold 0, onto 0 … 255.
 void import_dynamic_quantize_linear(NodeImporter& node) {
   const ValueId x = node.required(0);

@@ -222,6 +222,49 @@ ValueId NodeImporter::add(OpParams params, std::vector<ValueId> inputs) {
   return *added;
 }
 
+std::vector<ValueId> NodeImporter::add_all(OpParams params, std::vector<ValueId> inputs, size_t outputs) {
+  std::vector<ValueId> values(outputs, kNone);
+  if (!ok()) return values;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < outputs; ++i) names.push_back(fresh_name(""));
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names));
+  if (!added.ok()) {
+    take(added.take_status());
+    return values;
+  }
+  made_.insert(made_.end(), added->outputs.begin(), added->outputs.end());
+  return added->outputs;
+}
+
+ValueId NodeImporter::cast(ValueId x, DataType to) {
+  return !ok() || dtype(x) == to ? x : add(CastParams{static_cast<int64_t>(to), true}, {x});
+}
+
+ValueId NodeImporter::reshape(ValueId x, const std::vector<int64_t>& dims) {
+  return add(ReshapeParams{}, {x, integers_constant("shape", dims)});
+}
+
+ValueId NodeImporter::unsqueeze(ValueId x, const std::vector<int64_t>& axes) {
+  return axes.empty() ? x : add(UnsqueezeParams{}, {x, integers_constant("axes", axes)});
+}
+
+ValueId NodeImporter::squeeze(ValueId x, const std::vector<int64_t>& axes) {
+  return axes.empty() ? x : add(SqueezeParams{}, {x, integers_constant("axes", axes)});
+}
+
+ValueId NodeImporter::slice(ValueId x, int64_t axis, int64_t start, int64_t end, int64_t step) {
+  return add(SliceParams{}, {x, integers_constant("start", {start}), integers_constant("end", {end}),
+                             integers_constant("axis", {axis}), step == 1 ? kNone : integers_constant("step", {step})});
+}
+
+ValueId NodeImporter::reduce(ReduceFunction function, ValueId x, const std::vector<int64_t>& axes, bool keepdims) {
+  return axes.empty() ? x : add(ReduceParams{function, keepdims, false}, {x, integers_constant("axes", axes)});
+}
+
+ValueId NodeImporter::concat(std::vector<ValueId> parts, int64_t axis) {
+  return parts.size() == 1 ? parts[0] : add(ConcatParams{axis}, std::move(parts));
+}
+
 void NodeImporter::result(OpParams params, std::vector<ValueId> inputs) {
   if (!ok()) return;
   auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs),

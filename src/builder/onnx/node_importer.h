@@ -74,6 +74,7 @@ class NodeImporter {
 
   // Additions.
   ValueId add(OpParams params, std::vector<ValueId> inputs);     // an intermediate value
+  std::vector<ValueId> add_all(OpParams params, std::vector<ValueId> inputs, size_t outputs);  // kNone on an error
   void result(OpParams params, std::vector<ValueId> inputs);     // its outputs are the node's
   void alias(ValueId value, size_t output = 0);                  // output is `value`: an input, or made by add()
   void result_constant(TensorContent content);
@@ -85,6 +86,17 @@ class NodeImporter {
     return add(UnaryParams{function, alpha, beta}, {x});
   }
   ValueId binary(BinaryFunction function, ValueId a, ValueId b) { return add(BinaryParams{function, {}}, {a, b}); }
+
+  ValueId cast(ValueId x, DataType to);  // x itself where it has the type
+  ValueId reshape(ValueId x, const std::vector<int64_t>& dims);
+  ValueId transpose(ValueId x, const std::vector<int64_t>& perm) { return add(TransposeParams{perm}, {x}); }
+  ValueId unsqueeze(ValueId x, const std::vector<int64_t>& axes);
+  ValueId squeeze(ValueId x, const std::vector<int64_t>& axes);
+  ValueId slice(ValueId x, int64_t axis, int64_t start, int64_t end, int64_t step = 1);
+  ValueId reduce(ReduceFunction function, ValueId x, const std::vector<int64_t>& axes, bool keepdims);
+  // Dims start…end of x as s64 [n]; a constant where they are fixed, shape arithmetic where not.
+  ValueId dims_of(ValueId x, int64_t start, int64_t end) { return add(ShapeParams{start, end}, {x}); }
+  ValueId concat(std::vector<ValueId> parts, int64_t axis);  // one part is returned as it is
 
   // Outcome.
   bool ok() const { return status_.ok(); }

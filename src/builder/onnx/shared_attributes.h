@@ -19,4 +19,8 @@ ValueId add_dequantize(NodeImporter& node, ValueId x, ValueId scale, ValueId zer
 ValueId add_dequantize_bias(NodeImporter& node, ValueId bias, ValueId x_scale, ValueId w_scale);
 void quantize_result(NodeImporter& node, ValueId x, ValueId scale, ValueId zero_point);
 
+// [B, S, N·D] → [B, N, S, D] and back.
+ValueId split_heads(NodeImporter& node, ValueId x, int64_t heads);
+ValueId join_heads(NodeImporter& node, ValueId x);
+
 }  // namespace ingot

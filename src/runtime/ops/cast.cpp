@@ -6,6 +6,7 @@
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/element.h"
 #include "runtime/ops/pointwise.h"
+#include "runtime/ops/type_rule.h"
 
 namespace ingot {
 namespace {
@@ -150,6 +151,25 @@ Status run_reference(const CastParams& params, std::span<const ConstTensorRef> i
   }
   for (int64_t i = 0; i < count; ++i)
     write_number(to, outputs[0].data, i, read_number(from, inputs[0].data, i), params.saturate);
+  return {};
+}
+
+Status infer_types(const BitCastParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
+  constexpr std::string_view kOp = "bit_cast";
+  INGOT_TRY(check_arity(kOp, inputs, 1, 1, outputs));
+  if (params.to < 0 || params.to >= kDataTypeCount)
+    return refuse(kOp, "element type", std::to_string(params.to), "0 to " + std::to_string(kDataTypeCount - 1));
+  const DataType from = inputs[0].dtype, to = static_cast<DataType>(params.to);
+  // 4-bit values are stored one to a byte, so their bytes are not their bits.
+  const auto is_packed = [](DataType type) { return type == DataType::kS4 || type == DataType::kU4; };
+  if (element_bytes(from) != element_bytes(to) || is_packed(from) || is_packed(to))
+    return refuse(kOp, "element types", std::string(to_string(from)) + " to " + std::string(to_string(to)), "two of the same size");
+  return set_output(kOp, outputs[0], to, inputs[0].shape);
+}
+
+Status run_reference(const BitCastParams&, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs) {
+  if (const int64_t bytes = outputs[0].type->bytes(); bytes > 0)
+    std::memcpy(outputs[0].data, inputs[0].data, static_cast<size_t>(bytes));
   return {};
 }
 

@@ -1,33 +1,12 @@
-// Gather takes whole slices of x along an axis, GatherElements single elements.
+// Gather takes whole slices of x along an axis, GatherElements single elements, GatherND slices behind several dims.
 #include "runtime/ops/gather.h"
 
 #include <cstring>
 
+#include "runtime/ops/index_place.h"
 #include "runtime/ops/strided_copy.h"
-#include "runtime/ops/type_rule.h"
 
 namespace ingot {
-namespace {
-
-Status check_index_type(std::string_view op, DataType type) {
-  if (type == DataType::kS32 || type == DataType::kS64) return {};
-  return refuse(op, "type of the indices", to_string(type), "s32 or s64");
-}
-
-// Index i, counted from either end of a dim, as 0 … dim − 1.
-Status read_place(std::string_view op, const ConstTensorRef& indices, int64_t i, int64_t dim, int64_t& place) {
-  place = indices.type->dtype == DataType::kS32 ? indices.as<int32_t>()[i] : indices.as<int64_t>()[i];
-  if (place < -dim || place >= dim)
-    return refuse(op, "index " + std::to_string(i) + " out of range", std::to_string(place),
-                  dim == 0 ? std::string("a dim that is not empty")
-                           : std::to_string(-dim) + " to " + std::to_string(dim - 1),
-                  StatusCode::kInvalidArgument);
-  if (place < 0) place += dim;
-  return {};
-}
-
-}  // namespace
-
 Status infer_types(const GatherParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
   constexpr std::string_view kOp = "gather";
   INGOT_TRY(check_arity(kOp, inputs, 2, 2, outputs));
@@ -105,6 +84,58 @@ Status run_reference(const GatherElementsParams& params, std::span<const ConstTe
     ++i;
   });
   return status;
+}
+
+Status infer_types(const GatherNDParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
+  constexpr std::string_view kOp = "gather_nd";
+  INGOT_TRY(check_arity(kOp, inputs, 2, 2, outputs));
+  INGOT_TRY(check_index_type(kOp, inputs[1].dtype));
+  const Shape &from = inputs[0].shape, &indices = inputs[1].shape;
+  if (from.rank == 0 || indices.rank == 0)
+    return refuse(kOp, "rank of an operand", "0", "1 or more");
+  if (params.batch_dims < 0 || params.batch_dims >= std::min(from.rank, indices.rank))
+    return refuse(kOp, "batch_dims", std::to_string(params.batch_dims),
+                  "0 to " + std::to_string(std::min(from.rank, indices.rank) - 1));
+  const int batch = static_cast<int>(params.batch_dims);
+  for (int i = 0; i < batch; ++i)
+    if (from[i] != indices[i])
+      return refuse(kOp, "batch dim " + std::to_string(i) + " of the indices", std::to_string(indices[i]), std::to_string(from[i]));
+  const int64_t named = indices[indices.rank - 1];
+  if (named < 1 || named > from.rank - batch)
+    return refuse(kOp, "dims that an index names", std::to_string(named), "1 to " + std::to_string(from.rank - batch));
+  Shape to;
+  for (int i = 0; i + 1 < indices.rank; ++i) INGOT_TRY(append_dim(kOp, to, indices[i]));
+  for (int i = batch + static_cast<int>(named); i < from.rank; ++i) INGOT_TRY(append_dim(kOp, to, from[i]));
+  return set_output(kOp, outputs[0], inputs[0].dtype, to);
+}
+
+// y[b…, i…, …] = x[b…, indices[b…, i…], …]
+Status run_reference(const GatherNDParams& params, std::span<const ConstTensorRef> inputs,
+                     std::span<const TensorRef> outputs) {
+  INGOT_TRY(check_run("gather_nd", params, inputs, outputs));
+  const Shape &from = inputs[0].type->shape, &indices = inputs[1].type->shape;
+  const int batch = static_cast<int>(params.batch_dims);
+  const int64_t named = indices[indices.rank - 1];
+  int64_t batches = 1, rows = 1, batch_size = 1, bytes = static_cast<int64_t>(element_bytes(inputs[0].type->dtype));
+  for (int i = 0; i < batch; ++i) batches *= from[i];
+  for (int i = batch; i + 1 < indices.rank; ++i) rows *= indices[i];
+  for (int i = batch; i < from.rank; ++i) batch_size *= from[i];
+  batch_size *= bytes;
+  for (int i = batch + static_cast<int>(named); i < from.rank; ++i) bytes *= from[i];
+  const auto* source = inputs[0].as<std::byte>();
+  auto* target = outputs[0].as<std::byte>();
+  for (int64_t row = 0; row < batches * rows; ++row) {
+    int64_t offset = 0;
+    for (int64_t k = 0; k < named; ++k) {
+      const int64_t dim = from[batch + static_cast<int>(k)];
+      int64_t place = 0;
+      INGOT_TRY(read_place("gather_nd", inputs[1], row * named + k, dim, place));
+      offset = offset * dim + place;
+    }
+    if (bytes > 0)
+      std::memcpy(target + row * bytes, source + row / rows * batch_size + offset * bytes, static_cast<size_t>(bytes));
+  }
+  return {};
 }
 
 }  // namespace ingot

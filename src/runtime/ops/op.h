@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/ops/along_axis.h"
 #include "runtime/ops/conv.h"
 #include "runtime/ops/data_movement.h"
 #include "runtime/ops/gather.h"
@@ -18,6 +19,9 @@
 #include "runtime/ops/quantize.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/resize.h"
+#include "runtime/ops/sampling.h"
+#include "runtime/ops/scatter.h"
+#include "runtime/ops/unfold.h"
 
 namespace ingot {
 

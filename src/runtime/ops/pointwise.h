@@ -67,6 +67,10 @@ struct CastParams {
   bool saturate = true;
   INGOT_FIELDS(to, saturate)
 };
+struct BitCastParams {  // the same bytes as another element type of the same size
+  int64_t to = 0;       // DataType
+  INGOT_FIELDS(to)
+};
 
 // A quantised Unary (u8/s8 → u8/s8) as a table over the input's byte: dequantise, function, quantise.
 void fill_unary_table(const UnaryParams& params, const TensorType& input, const TensorType& output, std::span<uint8_t, 256> table);
@@ -82,5 +86,7 @@ Status infer_types(const WhereParams&, std::span<const OpInput>, std::span<OpOut
 Status run_reference(const WhereParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
 Status infer_types(const CastParams&, std::span<const OpInput>, std::span<OpOutput>);
 Status run_reference(const CastParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
+Status infer_types(const BitCastParams&, std::span<const OpInput>, std::span<OpOutput>);
+Status run_reference(const BitCastParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
 
 }  // namespace ingot

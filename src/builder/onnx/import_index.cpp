@@ -1,0 +1,180 @@
+// Operators that choose, order and mark elements: scatters, GatherND, TopK, CumSum, OneHot, Trilu and their like. Those whose
+// result is as long as the data says are folded where the data is constant, and refused elsewhere.
+#include "builder/onnx/shared_attributes.h"
+
+#include <algorithm>
+
+namespace ingot {
+namespace {
+
+ScatterReduction read_reduction(NodeImporter& node) {
+  return static_cast<ScatterReduction>(node.choice("reduction", "none", {"none", "add", "mul", "min", "max"}));
+}
+
+void result_integers(NodeImporter& node, const Shape& shape, const std::vector<int64_t>& values) {
+  node.result_constant({TensorType{DataType::kS64, shape, Layout::kLinear, {}}, to_blob(std::span<const int64_t>(values))});
+}
+
+// Zeros and ones of x's dims, in another element type.
+ValueId add_filled_like(NodeImporter& node, ValueId x, DataType dtype, int64_t value) {
+  ConstantOfShapeParams params;
+  params.dtype = static_cast<int64_t>(dtype);
+  params.value = static_cast<double>(value);
+  params.integer_value = value;
+  return node.add(params, {node.add(ShapeParams{}, {x})});
+}
+
+void refuse_data_dependent(NodeImporter& node, std::string_view what) {
+  node.unsupported("the shape of the result depends on data: need " + std::string(what) + " that is constant");
+}
+
+}  // namespace
+
+void import_scatter_elements(NodeImporter& node) {
+  const int64_t axis = node.integer("axis", 0);
+  const ScatterReduction reduction = node.op_type() == "Scatter" ? ScatterReduction::kReplace : read_reduction(node);
+  node.result(ScatterElementsParams{axis, reduction}, {node.required(0), node.required(1), node.required(2)});
+}
+
+void import_scatter_nd(NodeImporter& node) {
+  const ScatterReduction reduction = read_reduction(node);
+  node.result(ScatterNDParams{reduction}, {node.required(0), node.required(1), node.required(2)});
+}
+
+void import_gather_nd(NodeImporter& node) {
+  const int64_t batch_dims = node.integer("batch_dims", 0);
+  node.result(GatherNDParams{batch_dims}, {node.required(0), node.required(1)});
+}
+
+// k is an attribute before opset 10.
+void import_top_k(NodeImporter& node) {
+  TopKParams params;
+  params.axis = node.integer("axis", -1);
+  params.largest = node.flag("largest", true);
+  node.ignore({"sorted"});  // sorted is also right where any order is
+  const ValueId x = node.required(0);
+  ValueId k = kNone;
+  if (node.version() >= 10) {
+    k = node.required(1);
+  } else {
+    if (!node.has_attribute("k")) return node.invalid("attribute 'k' is missing");
+    k = node.integers_constant("k", {node.integer("k", 0)});
+  }
+  const std::vector<ValueId> made = node.add_all(params, {x, k}, 2);
+  node.alias(made[0], 0);
+  node.alias(made[1], 1);
+}
+
+void import_cumulate(NodeImporter& node) {
+  CumulateParams params;
+  params.product = node.op_type() == "CumProd";
+  params.exclusive = node.flag("exclusive", false);
+  params.reverse = node.flag("reverse", false);
+  node.result(params, {node.required(0), node.required(1)});
+}
+
+void import_reverse_sequence(NodeImporter& node) {
+  ReverseSequenceParams params;
+  params.batch_axis = node.integer("batch_axis", 1);
+  params.time_axis = node.integer("time_axis", 0);
+  node.result(params, {node.required(0), node.required(1)});
+}
+
+void import_one_hot(NodeImporter& node) {
+  const int64_t axis = node.integer("axis", -1);
+  node.result(OneHotParams{axis}, {node.required(0), node.required(1), node.required(2)});
+}
+
+void import_trilu(NodeImporter& node) {
+  const bool upper = node.flag("upper", true);
+  node.result(TriluParams{upper}, {node.required(0), node.input(1)});
+}
+
+// Ones where a triangle from diagonal k up and one from it down overlap.
+void import_eye_like(NodeImporter& node) {
+  const ValueId x = node.required(0);
+  const ValueId k = node.integers_constant("k", {node.integer("k", 0)});
+  const int64_t given = node.integer("dtype", 0);
+  if (!node.ok()) return;
+  DataType dtype = node.dtype(x);
+  if (given != 0) {
+    auto read = data_type_from_onnx(given);
+    if (!read.ok()) return node.fail(read.status().code(), std::string(read.status().message()));
+    dtype = *read;
+  }
+  if (node.rank(x) != 2) return node.invalid("wrong number of dims: got " + std::to_string(node.rank(x)) + ", need 2");
+  const ValueId ones = add_filled_like(node, x, dtype, 1);
+  node.result(TriluParams{false}, {node.add(TriluParams{true}, {ones, k}), k});
+}
+
+// One at the first largest element along the axis, zero elsewhere. Before opset 13 all dims from `axis` on are taken together.
+void import_hardmax(NodeImporter& node) {
+  const ValueId x = node.required(0);
+  const bool flatten = node.version() < 13;
+  int64_t axis = node.integer("axis", flatten ? 1 : -1);
+  if (!node.ok()) return;
+  const int rank = node.rank(x);
+  if (flatten && rank == 1 && axis == 1) axis = 0;
+  axis = node.axis(axis, rank);
+  const bool merge = flatten && axis != rank - 1;
+  const ValueId rows = merge ? node.add(FlattenParams{axis}, {x}) : x;
+  if (merge) axis = 1;
+  const ValueId place = node.add(ArgReduceParams{true, false, false, axis}, {rows});
+  const ValueId values = node.cast(node.floats_constant("values", {0, 1}), node.dtype(x));
+  const ValueId hot = node.add(OneHotParams{axis}, {place, node.dims_of(rows, axis, axis + 1), values});
+  if (!merge) return node.alias(hot);
+  node.result(ReshapeParams{}, {hot, node.add(ShapeParams{}, {x})});
+}
+
+// Keeps the slices whose condition holds: a Gather, once the condition is known.
+void import_compress(NodeImporter& node) {
+  ValueId x = node.required(0);
+  const ValueId condition = node.required(1);
+  const bool flat = !node.has_attribute("axis");
+  int64_t axis = node.integer("axis", 0);
+  if (!node.ok()) return;
+  const auto flags = node.constant_numbers(condition, int64_t{1} << 20);
+  if (!flags) return refuse_data_dependent(node, "a condition");
+  if (flat) x = node.reshape(x, {-1});
+  if (!node.ok()) return;
+  axis = node.axis(axis, node.rank(x));
+  if (!node.ok()) return;
+  const int64_t dim = node.type(x).shape[static_cast<int>(axis)];
+  if (dim >= 0 && static_cast<int64_t>(flags->size()) > dim)
+    return node.invalid("condition is longer than the dim: got " + std::to_string(flags->size()) + ", need at most " +
+                        std::to_string(dim));
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < flags->size(); ++i)
+    if ((*flags)[i] != 0) places.push_back(static_cast<int64_t>(i));
+  node.result(GatherParams{axis}, {x, node.integers_constant("places", places)});
+}
+
+void import_non_zero(NodeImporter& node) {
+  const ValueId x = node.required(0);
+  if (!node.ok()) return;
+  const auto values = node.constant_numbers(x, int64_t{1} << 20);
+  if (!values) return refuse_data_dependent(node, "an input");
+  const Shape& shape = node.type(x).shape;
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < values->size(); ++i)
+    if ((*values)[i] != 0) places.push_back(static_cast<int64_t>(i));
+  // Row d holds the coordinates along dim d; a scalar counts as a list of one.
+  std::vector<int64_t> coordinates;
+  const int rank = std::max(shape.rank, 1);
+  for (int d = 0; d < rank; ++d) {
+    int64_t inner = 1;
+    for (int i = d + 1; i < shape.rank; ++i) inner *= shape[i];
+    for (int64_t place : places) coordinates.push_back(shape.rank == 0 ? 0 : place / inner % shape[d]);
+  }
+  result_integers(node, Shape{rank, static_cast<int64_t>(places.size())}, coordinates);
+}
+
+void import_bit_cast(NodeImporter& node) {
+  if (!node.has_attribute("to")) return node.invalid("attribute 'to' is missing");
+  auto dtype = data_type_from_onnx(node.integer("to", 0));
+  const ValueId x = node.required(0);
+  if (!dtype.ok()) return node.fail(dtype.status().code(), std::string(dtype.status().message()));
+  node.result(BitCastParams{static_cast<int64_t>(*dtype)}, {x});
+}
+
+}  // namespace ingot
