@@ -48,6 +48,8 @@ def onnxruntime_static(name, work):
     """quantize_static: QDQ, u8 activations, s8 weights per channel; seven-bit weights only where there is no VNNI."""
     target = work / "ort_int8.onnx"
     if not target.exists():
+        import onnx
+        import onnx.version_converter
         from onnxruntime import quantization as q
         from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -59,11 +61,17 @@ def onnxruntime_static(name, work):
                 return next(self.rest, None)
 
         prepared = work / "ort_prepared.onnx"
-        quant_pre_process(str(onnxruntime_f32(name, work)), str(prepared), skip_symbolic_shape=True)
+        source = onnx.load(onnxruntime_f32(name, work))
+        if next(o.version for o in source.opset_import if not o.domain) < 13:  # per-channel DequantizeLinear came with 13
+            source = onnx.version_converter.convert_version(source, 13)
+        quant_pre_process(source, str(prepared), skip_symbolic_shape=True)
         extra = {"MatMulConstBOnly": True} if name in TRANSFORMERS else {}
-        q.quantize_static(str(prepared), str(target), Reader(), quant_format=q.QuantFormat.QDQ, activation_type=q.QuantType.QUInt8,
+        made = work / "ort_int8.part.onnx"
+        q.quantize_static(str(prepared), str(made), Reader(), quant_format=q.QuantFormat.QDQ, activation_type=q.QuantType.QUInt8,
                           weight_type=q.QuantType.QInt8, per_channel=True, reduce_range=not has_vnni(), extra_options=extra)
         prepared.unlink()
+        store.session(made)  # loads, or is not kept
+        made.rename(target)
     return target
 
 
