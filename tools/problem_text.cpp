@@ -117,7 +117,7 @@ struct Line {
   DataType dtype = DataType::kF32;
   std::optional<DataType> out, residual;
   std::string layout, first_layout;
-  bool bias = false, heavy = false, per_tensor = false;
+  bool bias = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
   std::optional<Operand> weights;
   std::vector<Operand> more;          // inputs after the first
   std::vector<bool> more_constant;
@@ -137,6 +137,8 @@ Status parse_word(std::string_view word, Line& line) {
   if (word == "bias") line.bias = true;
   else if (word == "heavy") line.heavy = true;
   else if (word == "per_tensor") line.per_tensor = true;
+  else if (word == "xperch") line.x_per_channel = true;
+  else if (word == "yperch") line.y_per_channel = true;
   else if (word == "tb") line.transpose_b = true;
   else if (word == "ceil") line.ceil = true;
   else if (word == "count_pad") line.count_pad = true;
@@ -264,6 +266,21 @@ void quantise(TensorType& type, double scale, Random& random) {
   type.quant = quant;
 }
 
+// The same around that scale for each index of dim 1.
+void quantise_channels(TensorType& type, Random& random) {
+  if (!type.quant || type.shape.rank < 2 || type.shape[1] < 0) return;
+  const float scale = type.quant->scales[0];
+  QuantParams quant;
+  quant.axis = 1;
+  for (int64_t c = 0; c < type.shape[1]; ++c) {
+    TensorType one = type;
+    quantise(one, scale * (0.25f + random.unit()), random);
+    quant.scales.push_back(one.quant->scales[0]);
+    quant.zero_points.push_back(one.quant->zero_points[0]);
+  }
+  type.quant = quant;
+}
+
 // Quantised operands of these have one scale.
 bool only_moves(OpKind kind) {
   switch (kind) {
@@ -327,6 +344,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
 
   result.inputs.push_back(operand_of(line.dtype, shape, max));
   quantise(result.inputs[0].type, 0.02, random);
+  if (line.x_per_channel) quantise_channels(result.inputs[0].type, random);
   result.constants.emplace_back();
   double out_scale = 0.02;
   if (kind == OpKind::kBinary && out != line.dtype) out_scale = 0.03;
@@ -394,6 +412,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
     for (int d = 0; d < y.type.shape.rank; ++d)
       if (probe[i].shape[d] != inferred[i].shape[d]) y.type.shape[d] = Shape::kDynamic;
     if (i == 0) quantise(y.type, out_scale, random);
+    if (i == 0 && line.y_per_channel) quantise_channels(y.type, random);
     // What only moves bytes keeps its input's scale.
     const bool is_max_pool = kind == OpKind::kPool && std::get<PoolParams>(result.params).function == PoolFunction::kMax;
     if (only_moves(kind) || (i == 0 && is_max_pool)) y.type.quant = result.inputs[0].type.quant;

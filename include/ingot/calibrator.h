@@ -40,6 +40,9 @@ struct CalibrationRange {
   // For bias correction: the mean of each channel inside the clipped range, and after quantisation. Channels are dim 1 of
   // what convolutions read and the last dim of what matrix products read. Empty: no correction.
   std::vector<float> clipped_mean = {}, quantized_mean = {};
+  // Observed ends of each channel (dim 1), for tensors that may be quantised per channel: those that only depthwise
+  // convolutions read. Empty: one scale.
+  std::vector<float> channel_low = {}, channel_high = {};
 };
 
 // Text file, one tensor a line, keyed by tensor name; names the model by its hash. Editable by hand.

@@ -22,7 +22,10 @@ constexpr int64_t kMaxMeanSamples = 128;   // the second pass: means settle quic
 struct Observed {
   RangeObserver values;
   int channel_axis = -1;  // of the readers; −1: no bias correction
+  bool by_channel = false;  // a scale for each index of dim 1
+  std::optional<ChannelRangeObserver> channel_values;
   ActivationQuant quant;
+  std::vector<ActivationQuant> channel_quants;
   std::optional<ChannelMean> clipped, quantized;
 };
 using ObservedMap = std::map<std::string, Observed, std::less<>>;
@@ -31,10 +34,12 @@ using ObservedMap = std::map<std::string, Observed, std::less<>>;
 ObservedMap observed_values(const Graph& graph, const BuildOptions& options) {
   ObservedMap observed;
   const Int8Roles roles = find_int8_roles(graph, options);
+  const std::vector<bool> by_channel = channel_scaled_values(graph, roles);
   for (ValueId id = 0; id < graph.value_count(); ++id) {
     const Value& value = graph.value(id);
     if (!roles.wanted[id] || value.type.dtype != DataType::kF32) continue;
     Observed& entry = observed[value.name];
+    entry.by_channel = by_channel[id];
     for (NodeId user : value.users) {
       const Node& node = graph.node(user);
       if (roles.node[user] != Int8Role::kCore || node.inputs[0] != id) continue;
@@ -53,8 +58,9 @@ class Observer final : public StepObserver {
     const auto found = observed_.find(name);
     if (found == observed_.end() || type.dtype != DataType::kF32) return;
     const std::span<const float> values(static_cast<const float*>(data), static_cast<size_t>(type.shape.elements()));
-    if (!means) found->second.values.observe(values);
-    else add_means(found->second, type, values);
+    if (means) return add_means(found->second, type, values);
+    found->second.values.observe(values);
+    if (found->second.by_channel) add_channel_ranges(found->second, type, values);
   }
 
   void after_step(size_t, const Step& step, std::span<const ConstTensorRef>, std::span<const ConstTensorRef> outputs,
@@ -65,14 +71,26 @@ class Observer final : public StepObserver {
   }
 
  private:
+  // Elements from one index of `axis` to the next; 0 where they cannot be told apart.
+  static int64_t inner_of(const TensorType& type, int axis) {
+    if (axis < 0 || axis >= type.shape.rank) return 0;
+    if (type.layout == Layout::kChannelsLast) return axis == 1 ? 1 : 0;
+    int64_t inner = 1;
+    for (int i = axis + 1; i < type.shape.rank; ++i) inner *= type.shape[i];
+    return inner;
+  }
+
+  void add_channel_ranges(Observed& entry, const TensorType& type, std::span<const float> values) {
+    const int64_t inner = inner_of(type, 1);
+    if (inner == 0 || values.empty()) return;
+    if (!entry.channel_values) entry.channel_values.emplace(type.shape[1]);
+    entry.channel_values->observe(values, inner);
+  }
+
   void add_means(Observed& entry, const TensorType& type, std::span<const float> values) {
     const int axis = entry.channel_axis;
-    if (axis < 0 || axis >= type.shape.rank || values.empty()) return;
-    const bool channels_last = type.layout == Layout::kChannelsLast;
-    if (channels_last && axis != 1) return;
-    int64_t inner = 1;
-    if (!channels_last)
-      for (int i = axis + 1; i < type.shape.rank; ++i) inner *= type.shape[i];
+    const int64_t inner = inner_of(type, axis);
+    if (inner == 0 || values.empty()) return;
     const int64_t channels = type.shape[axis];
     if (!entry.clipped) {
       entry.clipped.emplace(channels);
@@ -80,7 +98,8 @@ class Observer final : public StepObserver {
     }
     clipped_.resize(values.size());
     quantized_.resize(values.size());
-    fake_quantize(values, entry.quant, clipped_, quantized_);
+    if (entry.channel_quants.empty()) fake_quantize(values, entry.quant, clipped_, quantized_);
+    else fake_quantize_channels(values, entry.channel_quants, inner, clipped_, quantized_);
     entry.clipped->add(clipped_, inner);
     entry.quantized->add(quantized_, inner);
   }
@@ -144,8 +163,14 @@ Expected<CalibrationTable> calibrate_graph(const Graph& graph, const BuildOption
   table.samples = samples;
   for (auto& [name, entry] : observed) {
     if (entry.values.count() == 0) continue;
-    const CalibrationRange range = clip_range(entry.values.histogram(), options.method, options.percentile);
+    CalibrationRange range = clip_range(entry.values.histogram(), options.method, options.percentile);
     entry.quant = quantize_range_u8(range);
+    if (entry.channel_values) {
+      // Infinities count as the largest finite values.
+      for (float low : entry.channel_values->low()) range.channel_low.push_back(std::max(low, std::min(range.observed_min, 0.0f)));
+      for (float high : entry.channel_values->high()) range.channel_high.push_back(std::min(high, std::max(range.observed_max, 0.0f)));
+      entry.channel_quants = quantize_channels_u8(range);
+    }
     table.ranges[name] = range;
   }
   observer.means = true;

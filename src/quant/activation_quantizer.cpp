@@ -12,6 +12,11 @@ namespace {
 
 constexpr double kLargest = std::numeric_limits<float>::max();
 
+float clip(float x, float low, float high) { return std::isnan(x) ? 0.0f : std::min(std::max(x, low), high); }
+float there_and_back(float x, const ActivationQuant& quant) {
+  return dequantize_value(quantize_value(x, quant.scale, quant.zero_point, quant.lo, quant.hi), quant.scale, quant.zero_point);
+}
+
 double repaired(float x) { return std::isnan(x) ? 0.0 : std::clamp(static_cast<double>(x), -kLargest, kLargest); }
 
 }  // namespace
@@ -27,6 +32,31 @@ ActivationQuant quantize_range_u8(const CalibrationRange& range, int32_t levels)
   return quant;
 }
 
+std::vector<ActivationQuant> quantize_channels_u8(const CalibrationRange& range) {
+  std::vector<ActivationQuant> quants;
+  if (range.channel_low.size() != range.channel_high.size()) return quants;
+  const auto least = static_cast<float>(std::max(std::abs(repaired(range.low)), std::abs(repaired(range.high))) / 64);
+  for (size_t c = 0; c < range.channel_low.size(); ++c) {
+    CalibrationRange channel{std::min(range.channel_low[c], 0.0f), std::max(range.channel_high[c], 0.0f)};
+    if (std::max(-channel.low, channel.high) < least) {
+      if (-channel.low > channel.high) channel.low = -least;
+      else channel.high = least;
+    }
+    quants.push_back(quantize_range_u8(channel));
+  }
+  return quants;
+}
+
+QuantParams channel_params(std::span<const ActivationQuant> channels) {
+  QuantParams params;
+  params.axis = 1;
+  for (const ActivationQuant& channel : channels) {
+    params.scales.push_back(channel.scale);
+    params.zero_points.push_back(channel.zero_point);
+  }
+  return params;
+}
+
 ActivationQuant quantize_range_s8(const CalibrationRange& range) {
   const double largest = std::max(std::abs(repaired(range.low)), std::abs(repaired(range.high)));
   ActivationQuant quant{.dtype = DataType::kS8, .lo = -127, .hi = 127};
@@ -38,11 +68,21 @@ void fake_quantize(std::span<const float> x, const ActivationQuant& quant, std::
                    std::span<float> quantized) {
   const float low = quant.low(), high = quant.high();
   if (!clipped.empty())
-    for (size_t i = 0; i < x.size(); ++i) clipped[i] = std::isnan(x[i]) ? 0.0f : std::min(std::max(x[i], low), high);
+    for (size_t i = 0; i < x.size(); ++i) clipped[i] = clip(x[i], low, high);
   if (!quantized.empty())
-    for (size_t i = 0; i < x.size(); ++i)
-      quantized[i] = dequantize_value(quantize_value(x[i], quant.scale, quant.zero_point, quant.lo, quant.hi),
-                                      quant.scale, quant.zero_point);
+    for (size_t i = 0; i < x.size(); ++i) quantized[i] = there_and_back(x[i], quant);
+}
+
+void fake_quantize_channels(std::span<const float> x, std::span<const ActivationQuant> channels, int64_t inner,
+                            std::span<float> clipped, std::span<float> quantized) {
+  for (size_t i = 0, c = 0; i < x.size(); c = c + 1 == channels.size() ? 0 : c + 1) {
+    const ActivationQuant& quant = channels[c];
+    const float low = quant.low(), high = quant.high();
+    for (const size_t end = i + static_cast<size_t>(inner); i < end; ++i) {
+      clipped[i] = clip(x[i], low, high);
+      quantized[i] = there_and_back(x[i], quant);
+    }
+  }
 }
 
 }  // namespace ingot

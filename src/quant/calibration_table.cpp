@@ -3,7 +3,8 @@
 //   model <hash>
 //   method percentile 99.999
 //   samples 500
-//   <tensor> <low> <high> <observed min> <observed max> [means <channels> <clipped mean>… <quantised mean>…]
+//   <tensor> <low> <high> <observed min> <observed max> [part…]
+//   parts: channels <count> <low>… <high>…, means <count> <clipped mean>… <quantised mean>…
 // A tensor name that is not plain is quoted, with \" \\ \n \t \xHH inside. Floats are the shortest text that reads back alike.
 #include "ingot/calibrator.h"
 
@@ -57,6 +58,13 @@ void append_float(std::string& out, float value) {
   const auto end = std::to_chars(text, text + sizeof text, value);
   out += ' ';
   out.append(text, end.ptr);
+}
+
+void append_channels(std::string& out, const char* part, const std::vector<float>& first, const std::vector<float>& second) {
+  if (first.empty() || first.size() != second.size()) return;
+  out += std::string(" ") + part + ' ' + std::to_string(first.size());
+  for (const auto* list : {&first, &second})
+    for (float number : *list) append_float(out, number);
 }
 
 int hex_digit(char c) {
@@ -167,20 +175,25 @@ Status parse_header(LineReader& line) {
   return {};
 }
 
-// The channel means of bias correction; numbers are read as they come, so a false count cannot make it allocate.
-Status parse_means(LineReader& line, CalibrationRange& range) {
+// Two lists of one number per channel; numbers are read as they come, so a false count cannot make it allocate.
+Status parse_channels(LineReader& line, CalibrationRange& range) {
   const std::string_view keyword = line.plain_word();
-  if (keyword != "means") return line.error("text behind the range", LineReader::show(keyword), "'means' or the end of the line");
+  const bool is_means = keyword == "means";
+  if (!is_means && keyword != "channels")
+    return line.error("text behind the range", LineReader::show(keyword), "'channels', 'means' or the end of the line");
+  std::vector<float>& first = is_means ? range.clipped_mean : range.channel_low;
+  std::vector<float>& second = is_means ? range.quantized_mean : range.channel_high;
+  if (!first.empty()) return line.error("part given twice", LineReader::show(keyword), "one");
   const std::string_view digits = line.plain_word();
   int64_t channels = 0;
   const auto [last, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), channels);
   if (digits.empty() || problem != std::errc() || last != digits.data() + digits.size() || channels < 1)
     return line.error("channel count is not a whole number", LineReader::show(digits), "1 or more");
-  for (auto* means : {&range.clipped_mean, &range.quantized_mean})
+  for (auto* list : {&first, &second})
     for (int64_t i = 0; i < channels; ++i) {
-      float mean = 0;
-      INGOT_TRY(line.number(mean, "channel mean"));
-      means->push_back(mean);
+      float number = 0;
+      INGOT_TRY(line.number(number, is_means ? "channel mean" : "end of a channel"));
+      list->push_back(number);
     }
   return {};
 }
@@ -191,8 +204,7 @@ Status parse_tensor(LineReader& line, std::string name, CalibrationTable& table)
   INGOT_TRY(line.number(range.high, "high end"));
   INGOT_TRY(line.number(range.observed_min, "observed minimum"));
   INGOT_TRY(line.number(range.observed_max, "observed maximum"));
-  if (!line.at_end()) INGOT_TRY(parse_means(line, range));
-  if (!line.at_end()) return line.error("text behind the range", LineReader::show(line.remainder()), "the end of the line");
+  while (!line.at_end()) INGOT_TRY(parse_channels(line, range));
   if (!(range.low <= 0 && range.high >= 0)) {
     std::string got = "[";
     append_float(got, range.low);
@@ -233,11 +245,8 @@ std::string CalibrationTable::to_text() const {
     append_float(text, range.high);
     append_float(text, range.observed_min);
     append_float(text, range.observed_max);
-    if (!range.clipped_mean.empty() && range.clipped_mean.size() == range.quantized_mean.size()) {
-      text += " means " + std::to_string(range.clipped_mean.size());
-      for (const auto* means : {&range.clipped_mean, &range.quantized_mean})
-        for (float mean : *means) append_float(text, mean);
-    }
+    append_channels(text, "channels", range.channel_low, range.channel_high);
+    append_channels(text, "means", range.clipped_mean, range.quantized_mean);
     text += '\n';
   }
   return text;

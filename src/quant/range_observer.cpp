@@ -141,4 +141,29 @@ ValueHistogram RangeObserver::histogram() const {
   return result;
 }
 
+void ChannelRangeObserver::observe(std::span<const float> values, int64_t inner) {
+  const size_t channels = low_.size();
+  if (channels == 0 || inner == 0) return;
+  const float* x = values.data();
+  for (const float* end = x + values.size(); x < end;) {
+    if (inner == 1) {  // channels side by side
+      for (size_t c = 0; c < channels; ++c) {
+        low_[c] = x[c] < low_[c] ? x[c] : low_[c];
+        high_[c] = x[c] > high_[c] ? x[c] : high_[c];
+      }
+      x += channels;
+      continue;
+    }
+    for (size_t c = 0; c < channels; ++c, x += inner) {
+      float low = low_[c], high = high_[c];
+      for (int64_t i = 0; i < inner; ++i) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+      }
+      low_[c] = low;
+      high_[c] = high;
+    }
+  }
+}
+
 }  // namespace ingot

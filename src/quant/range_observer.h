@@ -24,6 +24,18 @@ struct ValueHistogram {
   float min = 0, max = 0;          // exact; both 0 when count is 0
 };
 
+// Smallest and largest value of each channel in a stream of tensors [outer, channels, inner]; both hold 0. NaN is ignored.
+class ChannelRangeObserver {
+ public:
+  explicit ChannelRangeObserver(int64_t channels) : low_(static_cast<size_t>(channels), 0.0f), high_(low_) {}
+  void observe(std::span<const float> values, int64_t inner);
+  const std::vector<float>& low() const { return low_; }
+  const std::vector<float>& high() const { return high_; }
+
+ private:
+  std::vector<float> low_, high_;
+};
+
 class RangeObserver {
  public:
   RangeObserver();

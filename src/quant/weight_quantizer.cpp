@@ -172,10 +172,12 @@ float bias_scale_floor(float bias, float input_scale) {
   return std::nextafter(static_cast<float>(floor), std::numeric_limits<float>::infinity());
 }
 
-std::vector<int32_t> quantize_bias(std::span<const float> bias, float input_scale, std::span<const float> weight_scales) {
+std::vector<int32_t> quantize_bias(std::span<const float> bias, std::span<const float> input_scales,
+                                   std::span<const float> weight_scales) {
   std::vector<int32_t> result(bias.size());
   for (size_t c = 0; c < bias.size(); ++c) {
-    const double steps = static_cast<double>(bias[c]) / (static_cast<double>(input_scale) * static_cast<double>(weight_scales[c]));
+    const double steps = static_cast<double>(bias[c]) /
+                         (static_cast<double>(input_scales[input_scales.size() == 1 ? 0 : c]) * static_cast<double>(weight_scales[c]));
     if (!std::isnan(steps)) result[c] = static_cast<int32_t>(std::clamp(std::nearbyint(steps), -0x1p31, 0x1p31 - 1));
   }
   return result;

@@ -55,8 +55,12 @@ Expected<QuantizedWeights> quantize_weights(std::span<const float> weights, cons
 // tiny beside its bias would overflow or lose it.
 float bias_scale_floor(float bias, float input_scale);
 
-// rne(bias / (s_x · s_w)) in double, saturated to int32; NaN gives 0.
-std::vector<int32_t> quantize_bias(std::span<const float> bias, float input_scale, std::span<const float> weight_scales);
+// rne(bias / (s_x · s_w)) in double, saturated to int32; NaN gives 0. One input scale for all, or one per channel.
+std::vector<int32_t> quantize_bias(std::span<const float> bias, std::span<const float> input_scales,
+                                   std::span<const float> weight_scales);
+inline std::vector<int32_t> quantize_bias(std::span<const float> bias, float input_scale, std::span<const float> weight_scales) {
+  return quantize_bias(bias, std::span(&input_scale, 1), weight_scales);
+}
 
 // Per channel: Σ|w| · max|x − z| + |b| < 2³¹, hence int32 cannot overflow in whatever order it sums. `bias` may be empty.
 std::vector<bool> prove_no_overflow(std::span<const int64_t> weight_magnitudes, std::span<const int32_t> bias,

@@ -37,6 +37,7 @@ FILE_RULES = {
     "src/runtime/tactic_registry.cpp": "runtime/cpu/tactics.inc",     # the one list of tactics
     "src/runtime/tactic.h": "runtime/cpu/cpu_features.h",             # DeviceInfo holds the instruction sets
     "src/runtime/thread_pool.cpp": "immintrin.h",                     # the pause instruction
+    "src/runtime/format/engine_file.cpp": "runtime/ops/half.h",       # weights stored in 16 bits
     "src/runtime/format/plan_codec.cpp": "plan_generated.h",
     "tools/engine_inspect.cpp": "runtime/plan.h",
     "tools/engine_run.cpp": "runtime/step_observer.h runtime/plan.h",

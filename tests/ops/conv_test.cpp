@@ -1,5 +1,6 @@
 // Conv and ConvTranspose against loops that index the definition directly, and the quantised epilogues against the
 // formulas of docs/numerics.md spelled out again.
+#include <algorithm>
 #include <cmath>
 
 #include "op_runner.h"
@@ -357,6 +358,49 @@ TEST(ConvTranspose, Quantised) {
   EXPECT_EQ(run_op(p, {x, w}, TensorType{DataType::kS32, {}, Layout::kLinear, {}}).values<int32_t>(),
             (std::vector<int32_t>{6, -11, 4, 10, 7, -6}));
   EXPECT_EQ(run_op(p, {x, w}, TensorType{}).values<float>(), (std::vector<float>{3, -5.5f, 2, 1.25f, 0.875f, -0.75f}));
+}
+
+// Scales per channel: each channel is what a convolution with that channel's scales gives.
+TEST(Conv, ChannelScalesAreThoseOfEachChannel) {
+  TestRandom random(5);
+  const Shape shape{2, 3, 5, 6};
+  const QuantParams weights{{0.011f, 0.007f, 0.02f}, {0, 0, 0}, 0, false}, input{{0.03f, 0.002f, 0.1f}, {0, 200, 128}, 1, false},
+      output{{0.2f, 0.01f, 0.5f}, {0, 255, 90}, 1, false};
+  const Activation activations[] = {{}, {UnaryFunction::kRelu, 0, 0}, {UnaryFunction::kClip, -0.3, 2}, {UnaryFunction::kSilu, 0, 0}};
+  for (const bool depthwise : {true, false})
+    for (const bool with_residual : {false, true})
+      for (const Activation& f : activations) {
+        ConvParams p = conv({1, 1}, {1, 1, 1, 1}, {}, depthwise ? 3 : 1);
+        p.activation = f;
+        TestTensor x = random.integers<uint8_t>(shape, 0, 255, depthwise ? input : quant(0.03f, 100));
+        const TestTensor w = random.integers<int8_t>({3, depthwise ? 1 : 3, 3, 3}, -127, 127, weights);
+        const TestTensor b = random.integers<int32_t>({3}, -3000, 3000);
+        const TestTensor residual = with_residual ? random.integers<int8_t>(shape, -128, 127, quant(0.11f, -4)) : absent();
+        const TestTensor y = run_op(p, {x, w, b, residual}, TensorType{DataType::kU8, {}, Layout::kLinear, output});
+        const auto got = y.values<uint8_t>();
+        std::vector<int> seen(256);
+        for (size_t c = 0; c < 3; ++c) {
+          if (depthwise) x.type.quant = quant(input.scales[c], input.zero_points[c]);
+          const auto want = run_op(p, {x, w, b, residual}, quantized<uint8_t>(output.scales[c], output.zero_points[c])).values<uint8_t>();
+          for (size_t i = 0; i < want.size(); ++i)
+            if (i / 30 % 3 == c) {
+              ASSERT_EQ(got[i], want[i]) << "element " << i;
+              ++seen[got[i]];
+            }
+        }
+        EXPECT_GT(std::count_if(seen.begin(), seen.end(), [](int n) { return n > 0; }), 20);
+      }
+}
+TEST(Conv, ChannelScalesOfTheInputAreForDepthwiseAlone) {
+  TestRandom random(6);
+  const QuantParams by_channel{{0.1f, 0.2f}, {3, 4}, 1, false};
+  const TestTensor x = random.integers<uint8_t>({1, 2, 3, 3}, 0, 255, by_channel);
+  const TestTensor w = random.integers<int8_t>({2, 2, 1, 1}, -127, 127, quant(0.1f, 0));
+  const TensorType y{DataType::kU8, {1, 2, 3, 3}, Layout::kLinear, quant(0.1f, 0)};
+  std::vector<std::byte> bytes(18);
+  const ConstTensorRef in[] = {{&x.type, x.bytes.data()}, {&w.type, w.bytes.data()}};
+  const TensorRef out[] = {{&y, bytes.data()}};
+  EXPECT_NE(run_reference(conv(), in, out).message().find("if depthwise"), std::string_view::npos);
 }
 
 }  // namespace

@@ -75,5 +75,43 @@ TEST(ActivationQuantizer, FakeQuantizeClipsAndRounds) {
   EXPECT_EQ(quantized[5], 0.0f);
 }
 
+TEST(ActivationQuantizer, ChannelsHaveTheirOwnScales) {
+  CalibrationRange range{-4, 8, -5, 9};
+  EXPECT_TRUE(quantize_channels_u8(range).empty());
+  range.channel_low = {-5, 0, 0, -0.01f, 1};
+  range.channel_high = {9, 2, 0, 0.001f, 2};
+  const auto quants = quantize_channels_u8(range);
+  ASSERT_EQ(quants.size(), 5u);
+  EXPECT_EQ(quants[0], quantize_range_u8({-5, 9, 0, 0}));
+  EXPECT_EQ(quants[1], quantize_range_u8({0, 2, 0, 0}));
+  EXPECT_EQ(quants[2], quantize_range_u8({0, 0.125f, 0, 0}));        // a dead channel: 1/64 of the largest
+  EXPECT_EQ(quants[3], quantize_range_u8({-0.125f, 0.001f, 0, 0}));
+  EXPECT_EQ(quants[4], quantize_range_u8({0, 2, 0, 0}));             // zero is included
+  const QuantParams params = channel_params(quants);
+  EXPECT_EQ(params.axis, 1);
+  EXPECT_EQ(params.scales[1], quants[1].scale);
+  EXPECT_EQ(params.zero_points[3], quants[3].zero_point);
+}
+
+TEST(ActivationQuantizer, ChannelsAreFakeQuantizedAlikeInBothLayouts) {
+  const ActivationQuant quants[] = {quantize_range_u8({-1, 1, 0, 0}), quantize_range_u8({0, 8, 0, 0}), quantize_range_u8({-2, 0, 0, 0})};
+  const float x[12] = {0.3f, -7, 5, 0.1f, 0.7f, 3, 9, 0.01f, -1, -3, 1, -0.4f};  // [1, 3, 4]
+  float turned[12], clipped[12], quantized[12], clipped_turned[12], quantized_turned[12];
+  for (size_t c = 0; c < 3; ++c)
+    for (size_t p = 0; p < 4; ++p) turned[p * 3 + c] = x[c * 4 + p];
+  fake_quantize_channels(x, quants, 4, clipped, quantized);
+  fake_quantize_channels(turned, quants, 1, clipped_turned, quantized_turned);
+  for (size_t c = 0; c < 3; ++c) {
+    float want_clipped[4], want_quantized[4];
+    fake_quantize(std::span(x + c * 4, 4), quants[c], want_clipped, want_quantized);
+    for (size_t p = 0; p < 4; ++p) {
+      EXPECT_EQ(clipped[c * 4 + p], want_clipped[p]);
+      EXPECT_EQ(quantized[c * 4 + p], want_quantized[p]);
+      EXPECT_EQ(clipped_turned[p * 3 + c], want_clipped[p]);
+      EXPECT_EQ(quantized_turned[p * 3 + c], want_quantized[p]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ingot

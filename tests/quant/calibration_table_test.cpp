@@ -89,7 +89,10 @@ TEST(CalibrationTable, ErrorsNameTheLine) {
   EXPECT_EQ(error_of(head + "x -1 1e99 0 0"), "calibration table, line 2: high end is not a finite number: got '1e99', need a number");
   EXPECT_EQ(error_of(head + "x -1 1 0"), "calibration table, line 2: observed maximum is not a finite number: got nothing, need a number");
   EXPECT_EQ(error_of(head + "x 1 2 0 0"), "calibration table, line 2: range does not hold 0: got [ 1 2 ], need low <= 0 <= high");
-  EXPECT_EQ(error_of(head + "x 0 1 0 1 7"), "calibration table, line 2: text behind the range: got '7', need 'means' or the end of the line");
+  EXPECT_EQ(error_of(head + "x 0 1 0 1 7"), "calibration table, line 2: text behind the range: got '7', need 'channels', 'means' or the end of the line");
+  EXPECT_EQ(error_of(head + "x 0 1 0 1 channels 1 0 1 channels 1 0 1"), "calibration table, line 2: part given twice: got 'channels', need one");
+  EXPECT_EQ(error_of(head + "x 0 1 0 1 channels 2 0 0 1"), "calibration table, line 2: end of a channel is not a finite number: got nothing, need a number");
+  EXPECT_EQ(error_of(head + "x 0 1 0 1 channels 0"), "calibration table, line 2: channel count is not a whole number: got '0', need 1 or more");
   EXPECT_EQ(error_of(head + "x 0 1 0 1\n\"x\" 0 1 0 1"), "calibration table, line 3: tensor named twice: got 'x', need one line per tensor");
   EXPECT_EQ(error_of(head + "model a\nmodel b"), "calibration table, line 3: field given twice: got 'model', need one line");
   EXPECT_EQ(error_of(head + "samples -3"), "calibration table, line 2: sample count is not a whole number: got '-3', need 0 or more");
@@ -129,6 +132,23 @@ TEST(CalibrationTable, HostileTextNeverCrashes) {
 }
 
 }  // namespace
+TEST(CalibrationTable, ChannelRangesSurviveTheText) {
+  CalibrationTable table;
+  CalibrationRange& range = table.ranges["x"] = {-1, 2, -1.5f, 2.5f};
+  range.channel_low = {-0.1f, 0, -1.5f};
+  range.channel_high = {0, 2.5f, 1e-30f};
+  EXPECT_NE(table.to_text().find("x -1 2 -1.5 2.5 channels 3 -0.1 0 -1.5 0 2.5 1e-30\n"), std::string::npos) << table.to_text();
+  for (const bool means : {false, true}) {
+    if (means) range.clipped_mean = range.quantized_mean = {1, 2, 3};
+    auto parsed = CalibrationTable::parse(table.to_text());
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    EXPECT_EQ(parsed->ranges.at("x").channel_low, range.channel_low);
+    EXPECT_EQ(parsed->ranges.at("x").channel_high, range.channel_high);
+    EXPECT_EQ(parsed->ranges.at("x").clipped_mean, range.clipped_mean);
+    EXPECT_EQ(parsed->to_text(), table.to_text());
+  }
+}
+
 TEST(CalibrationTable, ChannelMeansSurviveTheText) {
   CalibrationTable table;
   CalibrationRange range{-1, 2, -1.5f, 2.5f};

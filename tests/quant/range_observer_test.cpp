@@ -145,5 +145,20 @@ TEST(RangeObserver, TenThousandBatchesInConstantMemory) {
   EXPECT_EQ(observer.count(), 10001u * 2048u);
 }
 
+TEST(ChannelRangeObserver, SeesEachChannelInBothLayouts) {
+  const float x[] = {1, -2, 3, 4, std::nanf(""), 6, -1, -2};  // [2, 2, 2]
+  ChannelRangeObserver planes(2);
+  planes.observe(x, 2);
+  EXPECT_EQ(planes.low(), (std::vector<float>{-2, -2}));
+  EXPECT_EQ(planes.high(), (std::vector<float>{6, 4}));
+  ChannelRangeObserver pixels(2);
+  pixels.observe(std::span(x, 4), 1);
+  EXPECT_EQ(pixels.low(), (std::vector<float>{0, -2}));
+  EXPECT_EQ(pixels.high(), (std::vector<float>{3, 4}));
+  pixels.observe(std::span(x + 4, 4), 1);
+  EXPECT_EQ(pixels.low(), (std::vector<float>{-1, -2}));
+  EXPECT_EQ(pixels.high(), (std::vector<float>{3, 6}));
+}
+
 }  // namespace
 }  // namespace ingot

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "builder/graph/graph_editor.h"
+#include "builder/passes/int8_roles.h"
 #include "builder/passes/passes.h"
 #include "quant/weight_quantizer.h"
 
@@ -39,11 +40,15 @@ class Fuser {
     if (!producer || producer->kind() != OpKind::kDequantizeLinear || producer->inputs.size() != 1) return kNone;
     return graph_.value(producer->inputs[0]).type.quant ? producer->inputs[0] : kNone;
   }
-  ValueId activation_source(ValueId value) const {
+  // One scale, or where the reader can take it one per channel.
+  ValueId activation_source(ValueId value, bool by_channel = false) const {
     const ValueId q = source(value);
-    return q != kNone && is_eight_bit(graph_.value(q).type) && graph_.value(q).type.quant->axis < 0 ? q : kNone;
+    return q != kNone && is_activation_type(graph_.value(q).type, by_channel) ? q : kNone;
   }
-  // The only reader of a node's result, if that is a Q with absorbed, per-tensor parameters.
+  static bool is_activation_type(const TensorType& type, bool by_channel) {
+    return is_eight_bit(type) && (type.quant->axis < 0 || (by_channel && type.quant->axis == 1));
+  }
+  // The only reader of a node's result, if that is a Q with absorbed parameters; per tensor, but for a Conv.
   NodeId only_quantizer(const Node& node) const {
     const ValueId y = node.outputs[0];
     if (y == kNone || !graph_.has_single_use(y)) return kNone;
@@ -51,7 +56,7 @@ class Fuser {
     const Node& q = graph_.node(user);
     if (q.kind() != OpKind::kQuantizeLinear || q.inputs.size() != 1) return kNone;
     const TensorType& type = graph_.value(q.outputs[0]).type;
-    return is_eight_bit(type) && type.quant->axis < 0 ? user : kNone;
+    return is_activation_type(type, node.kind() == OpKind::kConv) ? user : kNone;
   }
 
   void take_quantized_output(NodeId id, NodeId quantizer) {
@@ -63,7 +68,7 @@ class Fuser {
 
   Status fuse_layer(NodeId id) {
     const Node node = graph_.node(id);
-    const ValueId x = activation_source(graph_.input(node, 0));
+    const ValueId x = activation_source(graph_.input(node, 0), is_depthwise(graph_, node));
     const ValueId w = graph_.input(node, 1) == kNone ? kNone : source(node.inputs[1]);
     if (x == kNone || w == kNone || !graph_.is_constant(w) || !is_eight_bit(graph_.value(w).type)) return {};
     const auto refuse = [&](const std::string& why) { return editor_.add_note(id, "kept in f32: " + why), Status(); };
@@ -101,7 +106,7 @@ class Fuser {
         const auto values = constant_span<int32_t>(graph_, b_q);
         bias.assign(values.begin(), values.end());
       } else if (graph_.is_constant(b) && graph_.value(b).type.dtype == DataType::kF32) {
-        bias = quantize_bias(constant_span<float>(graph_, b), input.quant->scales[0], scales);
+        bias = quantize_bias(constant_span<float>(graph_, b), std::span<const float>(input.quant->scales), scales);
       } else {
         return refuse("its bias is computed");
       }
@@ -119,13 +124,13 @@ class Fuser {
     if (residual != kNone) editor_.set_input(id, 3, residual);
     if (quantizer != kNone) take_quantized_output(id, quantizer);
     editor_.add_note(id, quantizer != kNone ? "int8: integer input, weights and result" : "int8: integer input and weights, f32 result");
+    if (graph_.value(x).type.quant->axis >= 0) editor_.add_note(id, "int8: input quantised per channel");
     return {};
   }
 
   std::string overflowing_channel(ValueId w, const WeightLayout& layout, std::span<const int32_t> bias, const TensorType& input) const {
     const TensorType& type = graph_.value(w).type;
     const auto bytes = constant_span<uint8_t>(graph_, w);
-    const int32_t z = input.quant->zero_points[0];
     const int32_t lo = input.dtype == DataType::kU8 ? 0 : -128, hi = lo + 255;
     std::vector<int64_t> magnitudes(static_cast<size_t>(layout.channels), 0);
     for (int64_t c = 0; c < layout.channels; ++c) {
@@ -137,7 +142,9 @@ class Fuser {
           magnitudes[static_cast<size_t>(c)] += std::abs(q - zero);
         }
     }
-    const std::vector<bool> proved = prove_no_overflow(magnitudes, bias, std::max(hi - z, z - lo));
+    int32_t reach = 0;  // of q − z, at the worst zero point
+    for (int32_t z : input.quant->zero_points) reach = std::max({reach, hi - z, z - lo});
+    const std::vector<bool> proved = prove_no_overflow(magnitudes, bias, reach);
     const auto bad = std::find(proved.begin(), proved.end(), false);
     return bad == proved.end() ? "" : std::to_string(bad - proved.begin());
   }

@@ -70,10 +70,20 @@ class Inserter {
       merged.high = std::max(merged.high, range->high);
     }
     for (const auto& [group, range] : ranges) scales_[group] = quantize_range_u8(range);
+    const std::vector<bool> by_channel = channel_scaled_values(graph_, roles_);
+    for (ValueId value = 0; value < by_channel.size(); ++value) {
+      const CalibrationRange* range = by_channel[value] ? range_of(value) : nullptr;
+      if (!range) continue;
+      std::vector<ActivationQuant> channels = quantize_channels_u8(*range);
+      if (!channels.empty() && static_cast<int64_t>(channels.size()) == graph_.value(value).type.shape[1])
+        channel_scales_[value] = std::move(channels);
+    }
   }
 
   Status quantize_value(ValueId value) {
-    const QuantParams quant = scales_.at(groups_.find(value)).params();
+    const auto by_channel = channel_scales_.find(value);
+    const QuantParams quant =
+        by_channel != channel_scales_.end() ? channel_params(by_channel->second) : scales_.at(groups_.find(value)).params();
     // A float producer's other float readers keep the unrounded value; an integer layer's readers all see the integers.
     const NodeId producer = graph_.value(value).producer;
     const bool made_as_integer = producer != kNone && roles_.node[producer] != Int8Role::kNone;
@@ -112,7 +122,9 @@ class Inserter {
       layout = WeightLayout::matmul_kn(shape[0], shape[1]);
       axis = 1;
     }
-    const ActivationQuant& input = scales_.at(groups_.find(x));
+    const ActivationQuant& shared = scales_.at(groups_.find(x));
+    const auto by_channel = channel_scales_.find(x);
+    const auto input_scale = [&](size_t c) { return by_channel != channel_scales_.end() ? by_channel->second[c].scale : shared.scale; };
     const auto weights = constant_span<float>(graph_, w);
     const ValueId old_bias = graph_.input(node, 2);
     std::vector<float> bias(static_cast<size_t>(layout.channels), 0.0f);
@@ -122,7 +134,7 @@ class Inserter {
       std::copy(values.begin(), values.end(), bias.begin());
     }
     std::vector<float> floors(bias.size());
-    for (size_t c = 0; c < bias.size(); ++c) floors[c] = bias_scale_floor(bias[c], input.scale);
+    for (size_t c = 0; c < bias.size(); ++c) floors[c] = bias_scale_floor(bias[c], input_scale(c));
     WeightQuantOptions options;
     options.min_scales = floors;
     auto quantized = quantize_weights(weights, layout, options);
@@ -162,6 +174,7 @@ class Inserter {
   Int8Roles roles_;
   ScaleGroups groups_;
   std::map<ValueId, ActivationQuant> scales_;  // by group
+  std::map<ValueId, std::vector<ActivationQuant>> channel_scales_;  // by value, for those that have one per channel
 };
 
 }  // namespace

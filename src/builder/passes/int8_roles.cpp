@@ -126,4 +126,26 @@ Int8Roles find_int8_roles(const Graph& graph, const BuildOptions& options) {
   return roles;
 }
 
+bool is_depthwise(const Graph& graph, const Node& node) {
+  if (node.kind() != OpKind::kConv) return false;
+  const Shape &x = graph.value(node.inputs[0]).type.shape, &w = graph.value(node.inputs[1]).type.shape;
+  return x.rank >= 3 && w.rank == x.rank && w[1] == 1 && w[0] == std::get<ConvParams>(node.params).groups && x[1] == w[0];
+}
+
+std::vector<bool> channel_scaled_values(const Graph& graph, const Int8Roles& roles) {
+  std::vector<bool> result(roles.wanted.size(), false);
+  for (ValueId id = 0; id < roles.wanted.size(); ++id) {
+    const Value& value = graph.value(id);
+    if (!roles.wanted[id] || value.is_input || value.producer == kNone || value.users.empty()) continue;
+    const bool made_as_integer = roles.node[value.producer] != Int8Role::kNone;
+    if (made_as_integer && graph.node(value.producer).kind() != OpKind::kConv) continue;
+    result[id] = std::all_of(value.users.begin(), value.users.end(), [&](NodeId user) {
+      const Node& node = graph.node(user);
+      if (roles.node[user] == Int8Role::kCore) return is_depthwise(graph, node) && graph.input(node, 3) != id;
+      return roles.node[user] == Int8Role::kNone && !made_as_integer;  // reads the floats
+    });
+  }
+  return result;
+}
+
 }  // namespace ingot

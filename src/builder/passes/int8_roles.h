@@ -26,6 +26,12 @@ struct Int8Roles {
 Int8Role possible_role(const Graph& graph, const Node& node);
 Int8Roles find_int8_roles(const Graph& graph, const BuildOptions& options);
 
+// A Conv that reads one input channel for each output channel.
+bool is_depthwise(const Graph& graph, const Node& node);
+// By ValueId: may have a scale per channel. Whatever reads its integers is a depthwise convolution, for which that costs
+// nothing, and what makes them can do it: a Conv, or a QuantizeLinear behind a float group.
+std::vector<bool> channel_scaled_values(const Graph& graph, const Int8Roles& roles);
+
 // Operand positions that carry data (not shapes, axes, sizes) of an op that moves elements; Concat: all of them.
 bool is_data_operand(const Node& node, size_t index);
 

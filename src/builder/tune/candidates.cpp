@@ -70,6 +70,7 @@ std::string problem_key(const OwnedProblem& problem) {
     if (!operand.type.shape.is_static()) key += '<' + to_string(operand.max_shape);
     if (operand.type.layout == Layout::kChannelsLast) key += "cl";
     if (operand.type.quant) key += 'q';
+    if (operand.type.quant && operand.type.quant->axis >= 0 && !operand.is_constant) key += 'c';  // a scale per channel
     if (operand.is_constant) key += 'c';
   };
   for (size_t i = 0; i < problem.inputs.size(); ++i) add(problem.inputs[i], problem.input_shapes[i]);

@@ -28,13 +28,11 @@ struct BytesAvx512 {
   INGOT_LANE __m512 load_floats(const float* p) { return _mm512_loadu_ps(p); }
   INGOT_LANE V scale(V sums, __m512 factors) { return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), factors)); }
   // clamp(x + zero) as bytes, by saturating sums of 16 bits. Packing within lanes undoes the order that interleaving made.
-  template <bool kSigned> INGOT_LANE V pack(V a, V b, V c, V d, V zero, V low, V high) {
-    const V ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero), cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero);
+  template <bool kSigned> INGOT_LANE V pack(V a, V b, V c, V d, V zero_low, V zero_high, V low, V high) {
+    const V ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_low), cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero_high);
     return kSigned ? _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(ab, cd), low), high)
                    : _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(ab, cd), low), high);
   }
-  INGOT_LANE V set8(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
-  INGOT_LANE V set16(int x) { return _mm512_set1_epi16(static_cast<short>(x)); }
   // Four ints of each lane to p, p + 16, …
   INGOT_LANE void store_fours(int32_t* p, V v) {
     _mm_storeu_si128((__m128i*)p, _mm512_castsi512_si128(v));

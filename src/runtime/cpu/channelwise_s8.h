@@ -21,6 +21,8 @@ struct DepthwiseRun {
   const int8_t* weights;           // [tap][row group][register][width], or twice that as words for `exact` on AVX2
   const int32_t* bias;             // [register][width / 4]
   const float* multiplier;         // as bias
+  const int16_t* zeros;            // with epilogue->integers: [channel % 16 < 8 …, then ≥ 8 …], width in all
+  const uint8_t *low, *high;       // likewise, the limits as stored bytes: [width]
   int64_t channel, channels;       // first one, and how many exist (≤ width)
   int64_t pixel;                   // of output
   const RowEpilogue* epilogue;
@@ -59,8 +61,11 @@ struct ChannelwiseKernels {
   void (*max_pool[2])(const PoolTile&);      // [signed x]
   void (*average_pool[2])(const PoolTile&);
   void (*binary)(const BinaryRun&);
-  // y = clamp(rne(x / scale) + zero) and y = scale · (x − zero)
+  // y = clamp(rne(x / scale) + zero)
   void (*quantize)(const float* x, int64_t n, float scale, int32_t zero, Stored stored, void* y);
+  // The same for rows of `channels` values, by the epilogue's numbers per channel.
+  void (*quantize_rows)(const float* x, int64_t rows, int64_t channels, const RowEpilogue& result, void* y);
+  // y = scale · (x − zero)
   void (*dequantize)(const void* x, Stored stored, int64_t n, float scale, int32_t zero, float* y);
 };
 extern const ChannelwiseKernels kChannelwiseScalar, kChannelwiseAvx2, kChannelwiseAvxVnni, kChannelwiseAvx512Vnni;

@@ -41,7 +41,7 @@ template <class Bytes>
 struct DepthwiseLoop {
   const DepthwiseRun& t;
   const RowEpilogue& e;
-  typename Bytes::V zero, low, high;
+  typename Bytes::V zero_low, zero_high, low, high;  // zeros: of the lower and upper 8 channels of each lane
 };
 
 // kPixels neighbouring pixels. Dot: load(w) reads a register's weights, kWeightBytes long; sum(acc, bytes, weights) adds 4
@@ -87,7 +87,7 @@ template <class Lanes, class Bytes, class Dot, Finish kFinish, int kPixels, int 
       typename Bytes::V y[4];
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) y[j] = Bytes::scale(acc[p][j], Bytes::load_floats(t.multiplier + j * kInts));
-      const auto bytes = Bytes::template pack<kFinish == Finish::kS8>(y[0], y[1], y[2], y[3], loop.zero, loop.low, loop.high);
+      const auto bytes = Bytes::template pack<kFinish == Finish::kS8>(y[0], y[1], y[2], y[3], loop.zero_low, loop.zero_high, loop.low, loop.high);
       uint8_t* out = static_cast<uint8_t*>(loop.e.out) + (t.pixel + pixel + p) * loop.e.out_stride + t.channel;
       if (t.channels >= kWidth) Bytes::store(out, bytes);
       else Bytes::store_some(out, bytes, t.channels);
@@ -99,8 +99,14 @@ template <class Lanes, class Bytes, class Dot, Finish kFinish, int kTaps, int kS
 void depthwise_run(const DepthwiseRun& shared) {
   const DepthwiseRun t = shared;  // copies, which stores of bytes cannot change
   const RowEpilogue e = *t.epilogue;
-  const DepthwiseLoop<Bytes> loop{t, e, Bytes::set16(e.zero), Bytes::set8(static_cast<int>(e.low) + e.zero),
-                                  Bytes::set8(static_cast<int>(e.high) + e.zero)};
+  DepthwiseLoop<Bytes> loop{t, e, {}, {}, {}, {}};
+  if constexpr (kFinish != Finish::kAny) {
+    const auto* zeros = reinterpret_cast<const uint8_t*>(t.zeros);
+    loop.zero_low = Bytes::load(zeros);
+    loop.zero_high = Bytes::load(zeros + Bytes::kWidth);
+    loop.low = Bytes::load(t.low);
+    loop.high = Bytes::load(t.high);
+  }
   int64_t p = 0;
   for (; p + 2 <= t.pixels; p += 2) depthwise_pixels<Lanes, Bytes, Dot, kFinish, 2, kTaps, kStep>(loop, p);
   if (p < t.pixels) depthwise_pixels<Lanes, Bytes, Dot, kFinish, 1, kTaps, kStep>(loop, p);
@@ -212,6 +218,22 @@ void quantize(const float* x, int64_t n, float scale, int32_t zero, Stored store
   else quantize_to<Lanes>(x, n, e, scale, static_cast<int8_t*>(y));
 }
 
+template <class Lanes, class Out>
+void quantize_rows_to(const float* x, int64_t rows, int64_t channels, const RowEpilogue e, Out* y) {
+  for (int64_t r = 0; r < rows; ++r, x += channels, y += channels) {
+    for (int64_t c = 0; c < channels; c += 16) {
+      const auto result = channel_result<Lanes>(e, c);
+      const auto t = Lanes::zero_nans(Lanes::div(load_some<Lanes>(x + c, channels - c), result.scale));
+      finish<Lanes, false>(t, y + c, channels - c, e, result);
+    }
+  }
+}
+template <class Lanes>
+void quantize_rows(const float* x, int64_t rows, int64_t channels, const RowEpilogue& e, void* y) {
+  if (e.stored == Stored::kU8) quantize_rows_to<Lanes>(x, rows, channels, e, static_cast<uint8_t*>(y));
+  else quantize_rows_to<Lanes>(x, rows, channels, e, static_cast<int8_t*>(y));
+}
+
 template <class Lanes, class In>
 void dequantize_from(const In* x, int64_t n, float scale, int32_t zero, float* y) {
   const auto factor = Lanes::set(scale);
@@ -241,6 +263,7 @@ constexpr ChannelwiseKernels channelwise_kernels() {
   k.average_pool[1] = average_pool<Lanes, int8_t>;
   k.binary = binary<Lanes>;
   k.quantize = quantize<Lanes>;
+  k.quantize_rows = quantize_rows<Lanes>;
   k.dequantize = dequantize<Lanes>;
   return k;
 }

@@ -134,7 +134,7 @@ class ConvTactic final : public Tactic {
 
   Support supports(const Problem& problem) const override {
     const ConvParams& params = params_of(problem);
-    if (const char* refusal = refuse_s8_layer(problem, 0, params.activation)) return {refusal};
+    if (const char* refusal = refuse_s8_layer(problem, 0, params.activation, {.output = true})) return {refusal};
     const TensorType& x = problem.inputs[0].type;
     const TensorType& w = problem.inputs[1].type;
     if (x.shape.rank != 3 && x.shape.rank != 4) return {"not one or two spatial dims"};

@@ -57,6 +57,8 @@ struct Group {
   std::vector<int8_t> weights;
   std::vector<int32_t> bias;
   std::vector<float> multipliers;
+  std::vector<int16_t> zeros;
+  std::vector<uint8_t> low, high;
 };
 
 // Position in a register's order → channel of the group: 16 · lane + 4 · register + i.
@@ -66,7 +68,7 @@ int64_t channel_of(int64_t width, int64_t position) {
 }
 
 Group make_group(const DepthwisePlan& plan, const DepthwiseKernel& kernel, bool signed_x, int64_t channel,
-                 const std::byte* blob, const std::vector<float>& multipliers) {
+                 const std::byte* blob, const LoadedEpilogue& epilogue) {
   Group group;
   const int64_t width = kernel.width;
   group.channel = channel;
@@ -84,7 +86,19 @@ Group make_group(const DepthwisePlan& plan, const DepthwiseKernel& kernel, bool 
     int32_t bias = 0;
     if (c < plan.channels) std::memcpy(&bias, blob + c * 4, sizeof bias);
     group.bias.push_back(bias);
-    group.multipliers.push_back(c < plan.channels ? multipliers[static_cast<size_t>(c)] : 0.0f);
+    group.multipliers.push_back(c < plan.channels ? epilogue.multipliers[static_cast<size_t>(c)] : 0.0f);
+  }
+  if (epilogue.row.integers) {
+    const bool shared = epilogue.zero.empty();
+    const auto index = [&](int64_t c) { return static_cast<size_t>(std::min(channel + c, plan.channels - 1)); };
+    const auto zero = [&](int64_t c) { return shared ? epilogue.row.zero : epilogue.zero[index(c)]; };
+    for (int64_t half = 0; half < 2; ++half)
+      for (int64_t at = 0; at < width / 2; ++at) group.zeros.push_back(static_cast<int16_t>(zero(at / 8 * 16 + half * 8 + at % 8)));
+    for (int64_t c = 0; c < width; ++c) {
+      const float low = shared ? epilogue.row.low : epilogue.low[index(c)], high = shared ? epilogue.row.high : epilogue.high[index(c)];
+      group.low.push_back(static_cast<uint8_t>(static_cast<int>(low) + zero(c)));
+      group.high.push_back(static_cast<uint8_t>(static_cast<int>(high) + zero(c)));
+    }
   }
   const bool exact = pair_may_saturate(group.weights.data(), static_cast<int64_t>(group.weights.size()));
   group.kernel = (exact ? kernel.exact : kernel.fast)[signed_x];
@@ -107,9 +121,11 @@ Group make_group(const DepthwisePlan& plan, const DepthwiseKernel& kernel, bool 
 
 class DepthwiseConvKernel final : public Kernel {
  public:
-  DepthwiseConvKernel(DepthwisePlan plan, std::vector<Group> groups, LoadedEpilogue epilogue, uint8_t zero)
+  DepthwiseConvKernel(DepthwisePlan plan, std::vector<Group> groups, LoadedEpilogue epilogue, const TensorType& x)
       : plan_(std::move(plan)), groups_(std::move(groups)), epilogue_(std::move(epilogue)),
-        zeros_(static_cast<size_t>(plan_.padded()), zero) {}
+        zeros_(static_cast<size_t>(plan_.padded())) {
+    for (int64_t c = 0; c < plan_.channels; ++c) zeros_[static_cast<size_t>(c)] = static_cast<uint8_t>(zero_point_of(x, c));
+  }
 
   Status run(const KernelArgs& args) noexcept override {
     const Shape& in = args.input_shapes[0];
@@ -142,6 +158,9 @@ class DepthwiseConvKernel final : public Kernel {
           run.weights = group.weights.data();
           run.bias = group.bias.data();
           run.multiplier = group.multipliers.data();
+          run.zeros = group.zeros.data();
+          run.low = group.low.data();
+          run.high = group.high.data();
           run.channel = group.channel;
           run.channels = group.channels;
           group.kernel(run);
@@ -184,7 +203,7 @@ class DepthwiseTactic final : public Tactic {
 
   Support supports(const Problem& problem) const override {
     const ConvParams& params = params_of(problem);
-    if (const char* refusal = refuse_s8_layer(problem, 0, params.activation)) return {refusal};
+    if (const char* refusal = refuse_s8_layer(problem, 0, params.activation, {true, true})) return {refusal};
     const TensorType& x = problem.inputs[0].type;
     const Shape& w = problem.inputs[1].type.shape;
     if (x.shape.rank != 3 && x.shape.rank != 4) return {"not one or two spatial dims"};
@@ -207,7 +226,7 @@ class DepthwiseTactic final : public Tactic {
     const DepthwisePlan plan = plan_of(problem);
     const auto* w = reinterpret_cast<const int8_t*>(problem.inputs[1].constant.data());
     const Operand* bias = optional_operand(problem.inputs, 2);
-    const int64_t taps = plan.window.taps(), zero = unsigned_zero(problem.inputs[0].type);
+    const int64_t taps = plan.window.taps();
     Blob blob(static_cast<size_t>(plan.blob_bytes()));
     std::byte* packed = blob.data() + plan.bias_bytes();
     for (int64_t c = 0; c < plan.channels; ++c) {
@@ -220,7 +239,7 @@ class DepthwiseTactic final : public Tactic {
       }
       int32_t start = 0;
       if (bias) std::memcpy(&start, bias->constant.data() + c * 4, sizeof start);
-      const auto folded = static_cast<uint32_t>(static_cast<uint64_t>(start - zero * sum));
+      const auto folded = static_cast<uint32_t>(static_cast<uint64_t>(start - unsigned_zero(problem.inputs[0].type, c) * sum));
       std::memcpy(blob.data() + c * 4, &folded, sizeof folded);
     }
     return blob;
@@ -243,11 +262,10 @@ class DepthwiseTactic final : public Tactic {
         if (other.width >= plan.channels - c && other.width < kernel->width) kernel = &other;
       // The last group is filled up with channels of the one before it: twice the same bytes, but whole registers.
       const int64_t first = std::max<int64_t>(0, std::min(c, plan.channels - kernel->width));
-      groups.push_back(make_group(plan, *kernel, x.dtype == DataType::kS8, first, blob.data(), epilogue.multipliers));
+      groups.push_back(make_group(plan, *kernel, x.dtype == DataType::kS8, first, blob.data(), epilogue));
       c = first + groups.back().channels;
     }
-    return std::unique_ptr<Kernel>(std::make_unique<DepthwiseConvKernel>(std::move(plan), std::move(groups), std::move(epilogue),
-                                                                         static_cast<uint8_t>(zero_point_of(x))));
+    return std::unique_ptr<Kernel>(std::make_unique<DepthwiseConvKernel>(std::move(plan), std::move(groups), std::move(epilogue), x));
   }
 };
 

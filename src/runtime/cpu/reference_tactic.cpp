@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/ops/element.h"
 #include "runtime/tactic.h"
 
 namespace ingot::cpu {
@@ -46,6 +47,15 @@ void convert(const void* from, void* to, const Shape& shape, size_t element, boo
     case 2: return transpose<uint16_t>(from, to, shape[0], rows, columns);
     case 4: return transpose<uint32_t>(from, to, shape[0], rows, columns);
     default: return transpose<uint64_t>(from, to, shape[0], rows, columns);
+  }
+}
+
+// Ops whose arithmetic knows one scale per tensor. Others take one per channel, or don't look at scales.
+bool scales_whole_tensors(OpKind op) {
+  switch (op) {
+    case OpKind::kBinary: case OpKind::kUnary: case OpKind::kMatMul: case OpKind::kPool: case OpKind::kReduce: case OpKind::kResize:
+    case OpKind::kPad: return true;
+    default: return false;
   }
 }
 
@@ -158,7 +168,13 @@ class ReferenceTactic final : public Tactic {
 
   const TacticInfo& info() const override { return info_; }
 
-  Support supports(const Problem&) const override { return {}; }
+  Support supports(const Problem& problem) const override {
+    if (!scales_whole_tensors(info_.op)) return {};
+    for (std::span<const Operand> operands : {problem.inputs, problem.outputs})
+      for (const Operand& operand : operands)
+        if (operand.present && !operand.is_constant && is_per_channel(operand.type)) return {"an operand has a scale per channel"};
+    return {};
+  }
 
   size_t workspace_bytes(const Problem& problem) const override {
     size_t bytes = 0;

@@ -31,10 +31,26 @@ template <class Lanes>
   Lanes::store(values, Lanes::or_nan(y, t));
 }
 
+// Scale, zero point and limits of 16 results.
+template <class Lanes>
+struct ResultLanes {
+  typename Lanes::F low, high, scale;
+  typename Lanes::I zero;
+};
+template <class Lanes>
+[[gnu::always_inline]] inline ResultLanes<Lanes> shared_result(const RowEpilogue& e) {
+  return {Lanes::set(e.low), Lanes::set(e.high), Lanes::set(e.scale), Lanes::set_i(e.zero)};
+}
+template <class Lanes>
+[[gnu::always_inline]] inline ResultLanes<Lanes> channel_result(const RowEpilogue& e, int64_t channel) {
+  return {Lanes::load(e.channel_low + channel), Lanes::load(e.channel_high + channel), Lanes::load(e.channel_scale + channel),
+          Lanes::load(e.channel_zero + channel)};
+}
+
 // Activation, rounding and storing of up to 16 real (or scaled) values t.
 template <class Lanes, bool kCurved, class Out>
-[[gnu::always_inline]] inline void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
-  const auto low = Lanes::set(e.low), high = Lanes::set(e.high);
+[[gnu::always_inline]] inline void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e,
+                                          const ResultLanes<Lanes>& result) {
   if constexpr (kCurved) {
     alignas(64) float values[16];
     Lanes::store(values, t);
@@ -42,19 +58,25 @@ template <class Lanes, bool kCurved, class Out>
     t = Lanes::load(values);
   }
   if constexpr (std::is_same_v<Out, float>) {
-    if constexpr (!kCurved) t = Lanes::min(high, Lanes::max(low, t));
+    if constexpr (!kCurved) t = Lanes::min(result.high, Lanes::max(result.low, t));
     store_some<Lanes>(out, t, n);
   } else {
-    if constexpr (kCurved) t = Lanes::zero_nans(Lanes::div(t, Lanes::set(e.scale)));
-    store_some<Lanes>(out, Lanes::add(Lanes::round(Lanes::min(Lanes::max(t, low), high)), Lanes::set_i(e.zero)), n);
+    if constexpr (kCurved) t = Lanes::zero_nans(Lanes::div(t, result.scale));
+    store_some<Lanes>(out, Lanes::add(Lanes::round(Lanes::min(Lanes::max(t, result.low), result.high)), result.zero), n);
   }
 }
+template <class Lanes, bool kCurved, class Out>
+[[gnu::always_inline]] inline void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
+  finish<Lanes, kCurved>(t, out, n, e, shared_result<Lanes>(e));
+}
 
-template <class Lanes, class Residual, class Out, bool kCurved>
+template <class Lanes, class Residual, class Out, bool kCurved, bool kPerChannel>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& shared) {
   using F = typename Lanes::F;
   const RowEpilogue e = shared;  // a copy, which stores of bytes cannot change
+  auto result = shared_result<Lanes>(e);
+  auto residual_factor = Lanes::set(e.residual_multiplier);
   for (int r = 0; r < rows; ++r) {
     const int64_t at = (row + r) * e.out_stride + channel;
     Out* out = static_cast<Out*>(e.out) + at;
@@ -65,10 +87,12 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
         if constexpr (std::is_same_v<Residual, float>) {
           t = Lanes::add(t, value);
         } else {
-          t = Lanes::fma(Lanes::to_float(Lanes::sub(value, Lanes::set_i(e.residual_zero))), Lanes::set(e.residual_multiplier), t);
+          if constexpr (kPerChannel) residual_factor = Lanes::load(e.channel_residual + channel + c);
+          t = Lanes::fma(Lanes::to_float(Lanes::sub(value, Lanes::set_i(e.residual_zero))), residual_factor, t);
         }
       }
-      finish<Lanes, kCurved>(t, out + c, channels - c, e);
+      if constexpr (kPerChannel) result = channel_result<Lanes>(e, channel + c);
+      finish<Lanes, kCurved>(t, out + c, channels - c, e, result);
     }
   }
 }
@@ -76,8 +100,15 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
 template <class Lanes, class Residual, class Out>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& e) {
-  if (e.curved) finish_rows<Lanes, Residual, Out, true>(sums, rows, sum_stride, row, channel, channels, e);
-  else finish_rows<Lanes, Residual, Out, false>(sums, rows, sum_stride, row, channel, channels, e);
+  if constexpr (!std::is_same_v<Out, float>) {
+    if (e.channel_zero) {
+      if (e.curved) finish_rows<Lanes, Residual, Out, true, true>(sums, rows, sum_stride, row, channel, channels, e);
+      else finish_rows<Lanes, Residual, Out, false, true>(sums, rows, sum_stride, row, channel, channels, e);
+      return;
+    }
+  }
+  if (e.curved) finish_rows<Lanes, Residual, Out, true, false>(sums, rows, sum_stride, row, channel, channels, e);
+  else finish_rows<Lanes, Residual, Out, false, false>(sums, rows, sum_stride, row, channel, channels, e);
 }
 
 // sums[r][c] for `rows` rows from `row` on and `channels` channels from `channel` on; readable to whole blocks of 16.

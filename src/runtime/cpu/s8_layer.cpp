@@ -14,6 +14,13 @@ namespace {
 
 bool usable_scale(float scale) { return std::isfinite(scale) && scale > 0; }
 
+bool usable_params(const TensorType& type) {
+  const QuantRange range = quant_range(type.dtype);
+  const auto& [scales, zeros, axis, trained] = *type.quant;
+  return scales.size() == zeros.size() && std::all_of(scales.begin(), scales.end(), usable_scale) &&
+         std::all_of(zeros.begin(), zeros.end(), [&](int32_t zero) { return zero >= range.lo && zero <= range.hi; });
+}
+
 }  // namespace
 
 const IgemmKernels& igemm_kernels(CpuLevel level) {
@@ -52,25 +59,29 @@ Stored stored_as(DataType type) {
 }
 
 bool is_per_tensor_byte(const TensorType& type) {
-  if (!is_quantized(type) || type.quant->axis >= 0 || type.quant->scales.size() != 1) return false;
-  const int32_t zero = zero_point_of(type);
-  const QuantRange range = quant_range(type.dtype);
-  return usable_scale(type.quant->scales[0]) && zero >= range.lo && zero <= range.hi;
+  return is_quantized(type) && type.quant->axis < 0 && type.quant->scales.size() == 1 && usable_params(type);
 }
 
-int32_t unsigned_zero(const TensorType& x) { return zero_point_of(x) + (x.dtype == DataType::kS8 ? 128 : 0); }
+bool is_per_channel_byte(const TensorType& type) {
+  return is_quantized(type) && type.quant->axis == 1 && type.shape.rank > 1 &&
+         static_cast<int64_t>(type.quant->scales.size()) == type.shape[1] && usable_params(type);
+}
+
+int32_t unsigned_zero(const TensorType& x, int64_t channel) {
+  return zero_point_of(x, channel) + (x.dtype == DataType::kS8 ? 128 : 0);
+}
 
 const Operand* optional_operand(std::span<const Operand> operands, size_t i) {
   return i < operands.size() && operands[i].present ? &operands[i] : nullptr;
 }
 
-const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activation& activation) {
+const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activation& activation, ChannelScales may) {
   if (problem.inputs.size() < 2 || !problem.inputs[1].present || problem.outputs.size() != 1) return "needs x, w and one output";
   const TensorType& x = problem.inputs[0].type;
   const TensorType& w = problem.inputs[1].type;
   const TensorType& y = problem.outputs[0].type;
   if (!is_byte(x.dtype)) return "activations are not u8 or s8";
-  if (!is_per_tensor_byte(x)) return "activations need one scale and zero point";
+  if (!is_per_tensor_byte(x) && !(may.input && is_per_channel_byte(x))) return "activations need one scale and zero point";
   if (!problem.inputs[1].is_constant) return "weights are not constant";
   if (w.dtype != DataType::kS8) return "weights are not s8";
   if (!w.quant || w.quant->scales.empty()) return "weights have no scales";
@@ -90,13 +101,13 @@ const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activ
       return "residual is neither f32 nor u8/s8 with one scale";
     if (!(residual->type.shape == y.shape) || residual->type.layout != y.layout) return "residual and output differ in shape or layout";
   }
-  if (y.dtype == DataType::kF32 ? y.quant.has_value() : !is_per_tensor_byte(y))
+  if (y.dtype == DataType::kF32 ? y.quant.has_value() : !is_per_tensor_byte(y) && !(may.output && is_per_channel_byte(y)))
     return "output is neither f32 nor u8/s8 with one scale";
   if (!is_activation(activation.function)) return "activation cannot be fused";
   // Beyond this a product with an int32 could leave float's range.
-  const float finest = *std::max_element(w.quant->scales.begin(), w.quant->scales.end());
-  const float out_scale = y.dtype == DataType::kF32 ? 1.0f : scale_of(y);
-  if (!(multiplier(scale_of(x), finest, std::min(out_scale, 1.0f)) < 1e20f)) return "scales of inputs and output are too far apart";
+  const auto largest = [](const std::vector<float>& scales) { return *std::max_element(scales.begin(), scales.end()); };
+  const float out_scale = y.dtype == DataType::kF32 ? 1.0f : *std::min_element(y.quant->scales.begin(), y.quant->scales.end());
+  if (!(multiplier(largest(x.quant->scales), largest(w.quant->scales), std::min(out_scale, 1.0f)) < 1e20f)) return "scales of inputs and output are too far apart";
   return nullptr;
 }
 
@@ -129,11 +140,32 @@ Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, c
                                        int64_t channels) {
   const TensorType& y = problem.outputs[0].type;
   const Operand* residual = optional_operand(problem.inputs, 3);
-  INGOT_ASSIGN(const IntEpilogue e, make_int_epilogue(op, activation, residual ? &residual->type : nullptr, y));
+  const TensorType* residual_type = residual ? &residual->type : nullptr;
+  const bool per_channel = is_per_channel(y);
+  INGOT_ASSIGN(const IntEpilogue e, make_int_epilogue(op, activation, residual_type, y, per_channel ? 0 : -1));
   LoadedEpilogue loaded;
-  loaded.multipliers.assign(static_cast<size_t>(channels + kBlockChannels), 0.0f);
-  fill_multipliers(scale_of(problem.inputs[0].type), problem.inputs[1].type.quant->scales, e.multiplier_scale(), alpha,
-                   std::span(loaded.multipliers).first(static_cast<size_t>(channels)));
+  const auto padded = static_cast<size_t>(channels + kBlockChannels);
+  loaded.multipliers.assign(padded, 0.0f);
+  if (per_channel) {
+    for (auto* numbers : {&loaded.low, &loaded.high, &loaded.residual}) numbers->assign(padded, 0.0f);
+    loaded.scale.assign(padded, 1.0f);
+    loaded.zero.assign(padded, 0);
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto at = static_cast<size_t>(c);
+    const float s_x = scale_of(problem.inputs[0].type, c), s_w = scale_of(problem.inputs[1].type, c);
+    float s_y = e.multiplier_scale();
+    if (per_channel) {
+      INGOT_ASSIGN(const IntEpilogue own, make_int_epilogue(op, activation, residual_type, y, c));
+      s_y = own.multiplier_scale();
+      loaded.scale[at] = own.scale;
+      loaded.zero[at] = own.zero_point;
+      loaded.low[at] = static_cast<float>(own.lo - own.zero_point);
+      loaded.high[at] = static_cast<float>(own.hi - own.zero_point);
+      loaded.residual[at] = own.residual_multiplier;
+    }
+    loaded.multipliers[at] = multiplier(s_x, s_w, s_y, alpha);
+  }
   RowEpilogue& row = loaded.row;
   row = stored_result(y, activation);
   row.curved = e.form == IntEpilogue::Form::kCurved || row.curved;  // a float residual is added before any rounding
@@ -157,6 +189,13 @@ RowEpilogue bound_epilogue(const LoadedEpilogue& epilogue, const KernelArgs& arg
   RowEpilogue row = epilogue.row;
   row.multiplier = epilogue.multipliers.data();
   row.out = args.outputs[0];
+  if (!epilogue.zero.empty()) {
+    row.channel_low = epilogue.low.data();
+    row.channel_high = epilogue.high.data();
+    row.channel_scale = epilogue.scale.data();
+    row.channel_residual = epilogue.residual.data();
+    row.channel_zero = epilogue.zero.data();
+  }
   row.residual = row.residual_stored == Stored::kNone ? nullptr : args.inputs[3];
   return row;
 }

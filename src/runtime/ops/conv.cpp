@@ -143,8 +143,8 @@ void add_tap(const WindowAxis& a, bool transposed, const X* x, Acc weight, Acc z
 
 // Calls store(o, first, count, acc) for every stretch of every output row; `first` indexes y. Integer sums are modulo
 // 2^32.
-template <class Acc, class X, class W, class ZeroOf, class Store>
-void convolve(const Problem3d& p, const X* x, const W* w, int32_t x_zero, ZeroOf&& w_zero, Store&& store) {
+template <class Acc, class X, class W, class XZero, class WZero, class Store>
+void convolve(const Problem3d& p, const X* x, const W* w, XZero&& x_zero, WZero&& w_zero, Store&& store) {
   const auto& [d, h, r] = p.window.axis;
   const int64_t group_channels = p.channels / p.groups, group_outputs = p.outputs / p.groups;
   Acc acc[kRow];
@@ -169,8 +169,8 @@ void convolve(const Problem3d& p, const X* x, const W* w, int32_t x_zero, ZeroOf
                   for (int64_t k = 0; k < r.kernel; ++k) {
                     const Acc weight = static_cast<Acc>(load_element(taps[(kd * h.kernel + kh) * r.kernel + k])) -
                                        static_cast<Acc>(w_zero(o));
-                    add_tap(r, p.transposed, image + (id * h.in + ih) * r.in, weight, static_cast<Acc>(x_zero), k,
-                            first, count, acc);
+                    add_tap(r, p.transposed, image + (id * h.in + ih) * r.in, weight, static_cast<Acc>(x_zero(channel)),
+                            k, first, count, acc);
                   }
                 }
               }
@@ -186,7 +186,7 @@ void run_float(const Problem3d& p, const Activation& activation, std::span<const
   const T* bias = inputs.size() > 2 && inputs[2] ? inputs[2].as<T>() : nullptr;
   const T* residual = inputs.size() > 3 && inputs[3] ? inputs[3].as<T>() : nullptr;
   convolve<A>(
-      p, inputs[0].as<T>(), inputs[1].as<T>(), 0, [](int64_t) { return 0; },
+      p, inputs[0].as<T>(), inputs[1].as<T>(), [](int64_t) { return 0; }, [](int64_t) { return 0; },
       [&](int64_t o, int64_t first, int64_t count, const A* acc) {
         for (int64_t j = 0; j < count; ++j) {
           A t = acc[j];
@@ -202,17 +202,23 @@ void run_float(const Problem3d& p, const Activation& activation, std::span<const
 }
 
 template <class X, class W>
-void run_integer(const Problem3d& p, const IntEpilogue& e, std::span<const ConstTensorRef> inputs, const TensorRef& y) {
+void run_integer(const Problem3d& p, const char* op, const Activation& activation, const IntEpilogue& whole,
+                 std::span<const ConstTensorRef> inputs, const TensorRef& y) {
   const TensorType &x_type = *inputs[0].type, &w_type = *inputs[1].type;
   const int32_t* bias = inputs.size() > 2 && inputs[2] ? inputs[2].as<int32_t>() : nullptr;
   const ConstTensorRef residual = inputs.size() > 3 ? inputs[3] : ConstTensorRef{};
   // A transposed convolution's scales belong to dim 1 of its weights, the outputs of one group.
   const int64_t per_channel = p.transposed ? p.outputs / p.groups : p.outputs;
   convolve<uint32_t>(
-      p, inputs[0].as<X>(), inputs[1].as<W>(), zero_point_of(x_type),
+      p, inputs[0].as<X>(), inputs[1].as<W>(), [&](int64_t c) { return zero_point_of(x_type, c); },
       [&](int64_t o) { return zero_point_of(w_type, o % per_channel); },
       [&](int64_t o, int64_t first, int64_t count, const uint32_t* acc) {
-        const float m = multiplier(scale_of(x_type), scale_of(w_type, o % per_channel), e.multiplier_scale());
+        // Which form it has is the same for all channels.
+        const IntEpilogue e =
+            is_per_channel(*y.type) ? *make_int_epilogue(op, activation, residual ? residual.type : nullptr, *y.type, o) : whole;
+        // Scales of x per channel: each output then reads one channel of x.
+        const float m = multiplier(scale_of(x_type, o / (p.outputs / p.groups)), scale_of(w_type, o % per_channel),
+                                   e.multiplier_scale());
         for (int64_t j = 0; j < count; ++j) {
           const int64_t i = first + j;
           const int32_t sum = static_cast<int32_t>(acc[j] + (bias ? static_cast<uint32_t>(bias[o]) : 0u));
@@ -249,12 +255,15 @@ Status run(const char* op, Problem3d& p, const Activation& activation, std::span
   if (!is_byte(x) || !is_byte(w))
     return Status(StatusCode::kUnsupported, std::string(op) + ": types: got " + to_string(*inputs[0].type) + " and " +
                                                 to_string(*inputs[1].type) + ", need floats, or u8/s8 each");
+  if (is_per_channel(*inputs[0].type) && (inputs[0].type->quant->axis != 1 || p.channels != p.groups))
+    return Status(StatusCode::kUnsupported, std::string(op) + ": input scales: got " + to_string(*inputs[0].type) +
+                                                ", need one for the tensor, or one per index of dim 1 if depthwise");
   INGOT_ASSIGN(const IntEpilogue e,
-               make_int_epilogue(op, activation, inputs.size() > 3 ? inputs[3].type : nullptr, *y.type));
+               make_int_epilogue(op, activation, inputs.size() > 3 ? inputs[3].type : nullptr, *y.type, 0));
   if (x == DataType::kU8)
-    w == DataType::kU8 ? run_integer<uint8_t, uint8_t>(p, e, inputs, y) : run_integer<uint8_t, int8_t>(p, e, inputs, y);
+    w == DataType::kU8 ? run_integer<uint8_t, uint8_t>(p, op, activation, e, inputs, y) : run_integer<uint8_t, int8_t>(p, op, activation, e, inputs, y);
   else
-    w == DataType::kU8 ? run_integer<int8_t, uint8_t>(p, e, inputs, y) : run_integer<int8_t, int8_t>(p, e, inputs, y);
+    w == DataType::kU8 ? run_integer<int8_t, uint8_t>(p, op, activation, e, inputs, y) : run_integer<int8_t, int8_t>(p, op, activation, e, inputs, y);
   return {};
 }
 

@@ -109,6 +109,9 @@ inline bool is_quantized(const TensorType& type) {
 }
 inline bool is_byte(DataType type) { return type == DataType::kU8 || type == DataType::kS8; }
 
+// Quantised with a scale and zero point for each index of a dim.
+inline bool is_per_channel(const TensorType& type) { return is_quantized(type) && type.quant->axis >= 0; }
+
 inline float scale_of(const TensorType& type, int64_t channel = 0) {
   if (!type.quant || type.quant->scales.empty()) return 1.0f;
   return type.quant->scales[type.quant->scales.size() == 1 ? 0 : static_cast<size_t>(channel)];

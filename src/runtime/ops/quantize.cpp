@@ -167,6 +167,8 @@ Status run_reference(const QuantizeLinearParams& params, std::span<const ConstTe
   const QuantRange range = quant_range(y.dtype);
   // A quantised input is requantised: dequantise by its own parameters first.
   const bool again = is_quantized(x);
+  if (is_per_channel(x))
+    return Status(StatusCode::kUnsupported, "quantize_linear: input scales: got " + to_string(x) + ", need one for the tensor");
   const bool ran = with_integer_type(y.dtype, [&](auto t) {
     using Q = decltype(t);
     for_each_element(p.grid, [&](int64_t i, int64_t s) {

@@ -26,7 +26,7 @@ ClampBounds clamp_bounds(const Activation& activation, DataType type, float scal
 }
 
 Expected<IntEpilogue> make_int_epilogue(const char* op, const Activation& activation, const TensorType* residual,
-                                        const TensorType& output) {
+                                        const TensorType& output, int64_t channel) {
   const auto refuse = [&](const std::string& what) {
     return Status(StatusCode::kUnsupported, std::string(op) + ": " + what);
   };
@@ -45,7 +45,12 @@ Expected<IntEpilogue> make_int_epilogue(const char* op, const Activation& activa
   if (!quantized && output.dtype != DataType::kF32)
     return refuse("output of integer inputs: got " + to_string(output) +
                   ", need s32, f32, or u8/s8 with scale and zero point");
+  if (is_per_channel(output) && (channel < 0 || output.quant->axis != 1))
+    return refuse("output scales: got " + to_string(output) + ", need one for the tensor" +
+                  (channel < 0 ? "" : ", or one per index of dim 1"));
+  channel = std::max<int64_t>(channel, 0);
   if (residual) {
+    if (is_per_channel(*residual)) return refuse("residual scales: got " + to_string(*residual) + ", need one for the tensor");
     if (is_quantized(*residual))
       e.residual = IntEpilogue::Residual::kQuantized;
     else if (residual->dtype == DataType::kF32)
@@ -54,8 +59,8 @@ Expected<IntEpilogue> make_int_epilogue(const char* op, const Activation& activa
       return refuse("residual: got " + to_string(*residual) + ", need f32, or u8/s8 with scale and zero point");
   }
   if (quantized) {
-    e.scale = scale_of(output);
-    e.zero_point = zero_point_of(output);
+    e.scale = scale_of(output, channel);
+    e.zero_point = zero_point_of(output, channel);
     const bool clamp = is_clamp(activation.function) && e.residual != IntEpilogue::Residual::kFloat;
     e.form = clamp ? IntEpilogue::Form::kClamp : IntEpilogue::Form::kCurved;
     const ClampBounds bounds = clamp_bounds(clamp ? activation : Activation{}, output.dtype, e.scale, e.zero_point);

@@ -60,9 +60,10 @@ struct IntEpilogue {
   // The divisor in the accumulator's multiplier: multiplier(s_x, s_w, multiplier_scale()).
   float multiplier_scale() const { return form == Form::kClamp ? scale : 1.0f; }
 };
-// residual: null if absent. An error says which combination of types has no meaning.
+// residual: null if absent. channel: which one, where the output may have a scale and zero point per channel (dim 1); −1: it
+// may not. An error says which combination of types has no meaning.
 Expected<IntEpilogue> make_int_epilogue(const char* op, const Activation& activation, const TensorType* residual,
-                                        const TensorType& output);
+                                        const TensorType& output, int64_t channel = -1);
 
 // t for kReal and kCurved; q_residual is used if the residual is quantised, f_residual if it is float.
 INGOT_REQUANTIZE float epilogue_real(const IntEpilogue& e, int32_t acc, float m, int32_t q_residual, float f_residual) {
