@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "builder/onnx/tensor_proto.h"
 #include "onnx_model_maker.h"
 #include "ops/op_case.h"
 

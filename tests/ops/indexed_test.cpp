@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "op_runner.h"
-
 namespace ingot {
 namespace {
 
@@ -313,23 +311,27 @@ TEST(Indexed, ValuesByDefinition) {
 
 // The heap against a plain stable sort.
 TEST(Indexed, TopKIsAStableSort) {
-  TestRandom random(5);
-  for (int round = 0; round < 40; ++round) {
-    const int64_t n = random.range(1, 40), k = random.range(0, n);
-    const TestTensor x = random.integers<int32_t>({n}, 0, 9);
-    const std::vector<int32_t> values = x.values<int32_t>();
-    for (const bool largest : {true, false}) {
-      std::vector<int64_t> order(values.size());
-      std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-        const int32_t p = values[static_cast<size_t>(a)], q = values[static_cast<size_t>(b)];
-        return largest ? p > q : p < q;
-      });
-      order.resize(static_cast<size_t>(k));
-      const auto results = run_all(TopKParams{0, largest}, {x, tensor<int64_t>({1}, {k})}, 2);
-      EXPECT_EQ(results[1].values<int64_t>(), order);
-    }
+  uint32_t state = 5;
+  const auto below = [&](uint32_t limit) { return (state = state * 1664525u + 1013904223u) / 65536u % limit; };
+  std::string text;
+  for (int round = 0; round < 80; ++round) {
+    const bool largest = round % 2 == 0;
+    std::vector<uint32_t> values(1 + below(40));
+    for (uint32_t& value : values) value = below(10);
+    std::vector<size_t> order(values.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return largest ? values[a] > values[b] : values[a] < values[b]; });
+    order.resize(below(static_cast<uint32_t>(values.size()) + 1));
+    std::ostringstream out;
+    out << "case round_" << round << "\nop TopK axis=0 largest=" << largest << "\nin s32 " << values.size() << " :";
+    for (uint32_t value : values) out << ' ' << value;
+    out << "\nin s64 1 : " << order.size() << "\nout s32 " << order.size() << " :";
+    for (size_t place : order) out << ' ' << values[place];
+    out << "\nout s64 " << order.size() << " :";
+    for (size_t place : order) out << ' ' << place;
+    text += out.str() + '\n';
   }
+  run_op_cases(text);
 }
 
 }  // namespace

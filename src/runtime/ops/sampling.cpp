@@ -62,7 +62,8 @@ Taps taps_of(A g, int64_t size, const GridSampleParams& params) {
   const double last = static_cast<double>(size - 1), low = params.align_corners ? 0 : -0.5, high = params.align_corners ? last : last + 0.5;
   if (params.mode == GridSampleMode::kNearest) at = std::nearbyint(at);
   if (at < low || at > high) {
-    if (params.padding == GridSamplePadding::kBorder) at = std::clamp(at, 0.0, last);
+    // Cubic taps beyond the border are clamped one by one, the place itself is not.
+    if (params.padding == GridSamplePadding::kBorder && params.mode != GridSampleMode::kCubic) at = std::clamp(at, 0.0, last);
     if (params.padding == GridSamplePadding::kReflection) at = reflect(at, low, high);
   }
   Taps taps;
