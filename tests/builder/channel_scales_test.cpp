@@ -38,7 +38,7 @@ struct Built {
   Graph graph;
 };
 
-Built build(const std::string& text, const BuildOptions& options) {
+Built quantised(const std::string& text, const BuildOptions& options) {
   auto parsed = parse_graph(text);
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
   Built built{"", "", std::move(parsed->graph)};
@@ -77,7 +77,7 @@ TEST(ChannelScales, AreForWhatOnlyDepthwiseConvolutionsRead) {
 }
 
 TEST(ChannelScales, ReachTheFusedLayers) {
-  const Built built = build(std::string(kHead) + kPlain, options_with({"x", "a", "d"}));
+  const Built built = quantised(std::string(kHead) + kPlain, options_with({"x", "a", "d"}));
   ASSERT_EQ(built.error, "");
   const QuantParams* quant = nullptr;
   for (NodeId id : built.graph.topological_order()) {
@@ -114,7 +114,7 @@ TEST(ChannelScales, ReachTheFusedLayers) {
 TEST(ChannelScales, NeedChannelsInTheTable) {
   BuildOptions options = options_with({"x", "a", "d"});
   const auto axes = [&] {
-    const Built built = build(std::string(kHead) + kPlain, options);
+    const Built built = quantised(std::string(kHead) + kPlain, options);
     EXPECT_EQ(built.error, "");
     int count = 0;
     for (ValueId id = 0; id < built.graph.value_count(); ++id) {

@@ -388,7 +388,7 @@ TEST(Conv, ChannelScalesAreThoseOfEachChannel) {
               ++seen[got[i]];
             }
         }
-        EXPECT_GT(std::count_if(seen.begin(), seen.end(), [](int n) { return n > 0; }), 20);
+        EXPECT_GT(std::count_if(seen.begin(), seen.end(), [](int n) { return n > 0; }), 8);  // clip leaves the fewest
       }
 }
 TEST(Conv, ChannelScalesOfTheInputAreForDepthwiseAlone) {
