@@ -125,8 +125,8 @@ Status infer_types(const BitCastParams& params, std::span<const OpInput> inputs,
   if (params.to < 0 || params.to >= kDataTypeCount)
     return refuse(kOp, "element type", std::to_string(params.to), "0 to " + std::to_string(kDataTypeCount - 1));
   const DataType from = inputs[0].dtype, to = static_cast<DataType>(params.to);
-  // 4-bit values are stored one to a byte, so their bytes are not their bits.
-  const auto is_packed = [](DataType type) { return type == DataType::kS4 || type == DataType::kU4; };
+  // Values of 2 and 4 bits are stored one to a byte, so their bytes are not their bits.
+  const auto is_packed = [](DataType type) { return packed_bits(type) < 8; };
   if (element_bytes(from) != element_bytes(to) || is_packed(from) || is_packed(to))
     return refuse(kOp, "element types", std::string(to_string(from)) + " to " + std::string(to_string(to)), "two of the same size");
   return set_output(kOp, outputs[0], to, inputs[0].shape);
