@@ -33,6 +33,7 @@ inline Tolerance tolerance_of(OpKind op, DataType type) {
     case OpKind::kConvTranspose:
     case OpKind::kMatMul:
     case OpKind::kAttention:
+    case OpKind::kRecurrent:
       row = &kSums;
       break;
     case OpKind::kPool:

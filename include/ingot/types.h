@@ -14,12 +14,14 @@
 namespace ingot {
 
 enum class DataType : uint8_t {
-  kF32, kF16, kBF16, kF64, kS8, kU8, kS16, kU16, kS32, kU32, kS64, kU64, kBool, kS4, kU4, kF8E4M3, kF8E5M2
+  kF32, kF16, kBF16, kF64, kS8, kU8, kS16, kU16, kS32, kU32, kS64, kU64, kBool, kS4, kU4, kF8E4M3, kF8E5M2,
+  kF8E4M3Fnuz, kF8E5M2Fnuz, kF8E8M0, kF4E2M1, kS2, kU2
 };
-inline constexpr int kDataTypeCount = 17;
+inline constexpr int kDataTypeCount = 23;
 std::string_view to_string(DataType type);                       // "f32", "u8", "bool" …
 std::optional<DataType> parse_data_type(std::string_view name);  // inverse of to_string
-size_t element_bytes(DataType type);                             // 4-bit types count as 1: Ingot stores them unpacked
+size_t element_bytes(DataType type);                             // types of less than 8 bits count as 1: Ingot stores them unpacked
+int packed_bits(DataType type);                                  // of an element in a model file, where 2 and 4 bits are packed
 bool is_float(DataType type);
 bool is_integer(DataType type);  // signed and unsigned, not bool
 

@@ -114,6 +114,8 @@ Status Validator::check_quant(const Slot& slot) {
     case DataType::kS16: low = -32768, high = 32767; break;
     case DataType::kU4: high = 15; break;
     case DataType::kS4: low = -8, high = 7; break;
+    case DataType::kU2: high = 3; break;
+    case DataType::kS2: low = -2, high = 1; break;
     case DataType::kS32: break;
     default: return bad(name_of(slot), "element type " + std::string(to_string(slot.type.dtype)) + " cannot be quantised");
   }

@@ -13,7 +13,8 @@ struct DataTypeRow {
 };
 constexpr DataTypeRow kDataTypes[kDataTypeCount] = {
     {"f32", 4}, {"f16", 2}, {"bf16", 2}, {"f64", 8}, {"s8", 1},  {"u8", 1}, {"s16", 2}, {"u16", 2},   {"s32", 4},
-    {"u32", 4}, {"s64", 8}, {"u64", 8},  {"bool", 1}, {"s4", 1}, {"u4", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}};
+    {"u32", 4}, {"s64", 8}, {"u64", 8},  {"bool", 1}, {"s4", 1}, {"u4", 1}, {"f8e4m3", 1}, {"f8e5m2", 1},
+    {"f8e4m3fnuz", 1}, {"f8e5m2fnuz", 1}, {"f8e8m0", 1}, {"f4e2m1", 1}, {"s2", 1}, {"u2", 1}};
 
 }  // namespace
 
@@ -27,10 +28,19 @@ std::optional<DataType> parse_data_type(std::string_view name) {
 
 size_t element_bytes(DataType type) { return kDataTypes[static_cast<size_t>(type)].bytes; }
 
+int packed_bits(DataType type) {
+  switch (type) {
+    case DataType::kS4: case DataType::kU4: case DataType::kF4E2M1: return 4;
+    case DataType::kS2: case DataType::kU2: return 2;
+    default: return static_cast<int>(element_bytes(type)) * 8;
+  }
+}
+
 bool is_float(DataType type) {
   switch (type) {
     case DataType::kF32: case DataType::kF16: case DataType::kBF16: case DataType::kF64:
-    case DataType::kF8E4M3: case DataType::kF8E5M2: return true;
+    case DataType::kF8E4M3: case DataType::kF8E5M2: case DataType::kF8E4M3Fnuz: case DataType::kF8E5M2Fnuz:
+    case DataType::kF8E8M0: case DataType::kF4E2M1: return true;
     default: return false;
   }
 }

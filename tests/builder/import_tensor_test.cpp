@@ -80,6 +80,7 @@ TEST(TensorProto, WriteAndReadBack) {
     const TensorType wanted{dtype, {3}, Layout::kLinear, {}};
     Blob bytes(3 * element_bytes(dtype), std::byte{1});
     if (dtype == DataType::kS4) bytes[1] = std::byte{0xF8};
+    if (dtype == DataType::kS2) bytes[1] = std::byte{0xFE};
     const std::string serialised = serialize_tensor("t", wanted, bytes);
     auto content = parse_tensor(std::as_bytes(std::span(serialised)), "t");
     ASSERT_TRUE(content.ok()) << to_string(dtype) << content.status().message();

@@ -32,7 +32,7 @@ TEST(ImportUnsupported, AllNodesAreListedAtOnce) {
   EXPECT_HAS(text, "5 of 7 nodes cannot be imported");
   EXPECT_HAS(text, "\n  'pick' (DeformConv, ai.onnx 13, inputs f32[2x3], s64[1]): this operator is not supported");
   EXPECT_HAS(text, "'wand' (Magic, my.domain 4, inputs f32[2x3]): operators of domain 'my.domain' are not supported");
-  EXPECT_HAS(text, "'If_3' (If, ai.onnx 13, inputs f32[2x3]): control flow is not supported");
+  EXPECT_HAS(text, "'If_3' (If, ai.onnx 13, inputs f32[2x3]): its condition is known only at run time");
   EXPECT_HAS(text, "sequences are not supported");
   EXPECT_HAS(text, "'odd' (Relu, ai.onnx 13, inputs f32[2x3]): attribute 'leak' is not supported");
   EXPECT_HAS_NOT(text, "fine_but_unknown");

@@ -199,6 +199,14 @@ inline std::vector<HandMadePlan> seed_plans() {
   add(AttentionParams{}, [](OneOpPlan& p, List& i, List& o) {
     i = {p.input(f32({1, 2, 3, 4})), p.input(f32({1, 2, 5, 4})), p.input(f32({1, 2, 5, 4}))}, o = {p.output(f32({1, 2, 3, 4}))};
   });
+  RecurrentParams lstm;
+  lstm.cell = RecurrentCell::kLstm;
+  lstm.activations = {2, 1, 1};
+  lstm.alphas = lstm.betas = {0, 0, 0};
+  add(lstm, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({2, 1, 3})), p.floats({1, 8, 3}), p.floats({1, 8, 2}), p.floats({1, 16})};
+    o = {p.output(f32({2, 1, 1, 2})), p.output(f32({1, 1, 2})), p.output(f32({1, 1, 2}))};
+  });
   const TensorType weights{DataType::kS8, {4, 5}, Layout::kLinear, QuantParams{{0.5f, 0.25f, 0.5f, 1, 1}, {0, 0, 0, 0, 0}, 1, false}};
   add(MatMulParams{}, [&](OneOpPlan& p, List& i, List& o) {
     i = {p.input(u8({3, 4}, 0.5f, 3)), p.made.constant<int8_t>("w", weights, std::vector<int8_t>(20, 3))}, o = {p.output(u8({3, 5}, 2, 1))};

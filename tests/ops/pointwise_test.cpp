@@ -245,7 +245,12 @@ TEST(Pointwise, CastsOf8BitFloats) {
             (List<uint8_t>{0x38, 0x7e, 0x7f, 0x80, 0x01, 0x00, 0x7f, 0x38}));
   EXPECT_EQ(cast(tensor<float>({3}, {57344, 1e6f, 3}), DataType::kF8E5M2, false).values<uint8_t>(),
             (List<uint8_t>{0x7b, 0x7c, 0x42}));
-  for (DataType type : {DataType::kF8E4M3, DataType::kF8E5M2}) {  // every value survives the way to float and back
+  const TestTensor y = tensor<float>({8}, {1, 240, 250, -0.0f, 0x1p-10f, 0x1p-11f, -kInf, 1.0625f});
+  EXPECT_EQ(cast(y, DataType::kF8E4M3Fnuz).values<uint8_t>(), (List<uint8_t>{0x40, 0x7f, 0x7f, 0x00, 0x01, 0x00, 0xff, 0x40}));
+  EXPECT_EQ(cast(y, DataType::kF8E4M3Fnuz, false).values<uint8_t>(), (List<uint8_t>{0x40, 0x7f, 0x80, 0x00, 0x01, 0x00, 0x80, 0x40}));
+  EXPECT_EQ(cast(tensor<float>({5}, {0.25f, 0.75f, 5, -100, -0.3f}), DataType::kF4E2M1).values<uint8_t>(), (List<uint8_t>{0, 2, 6, 15, 9}));
+  EXPECT_EQ(cast(tensor<float>({5}, {0, 0.124f, 1.1f, 4, kInf}), DataType::kF8E8M0).values<uint8_t>(), (List<uint8_t>{0, 124, 128, 129, 254}));
+  for (DataType type : {DataType::kF8E4M3, DataType::kF8E5M2, DataType::kF8E4M3Fnuz, DataType::kF8E5M2Fnuz, DataType::kF8E8M0}) {  // every value survives the way to float and back
     List<uint8_t> all(256);
     for (size_t i = 0; i < 256; ++i) all[i] = static_cast<uint8_t>(i);
     TestTensor bytes = tensor<uint8_t>({256}, all);

@@ -57,7 +57,7 @@ inline NamedTensor random_tensor(std::string name, DataType type, Shape shape, s
   NamedTensor tensor{std::move(name), type, shape, {}};
   tensor.data.resize(static_cast<size_t>(shape.elements()) * element_bytes(type));
   for (std::byte& b : tensor.data)
-    b = static_cast<std::byte>(type == DataType::kBool || type == DataType::kU4 ? random() & 1 : random());
+    b = static_cast<std::byte>(type == DataType::kBool || packed_bits(type) < 8 ? random() & 1 : random());
   if (type == DataType::kS4)
     for (std::byte& b : tensor.data)
       b = static_cast<std::byte>(static_cast<int8_t>(static_cast<int>(random() % 16) - 8));

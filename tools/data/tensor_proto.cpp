@@ -37,9 +37,13 @@ constexpr TypeRow kTypes[] = {
     {7, DataType::kS64, kInt64Data},   {9, DataType::kBool, kInt32Data},    {10, DataType::kF16, kInt32Data},
     {11, DataType::kF64, kDoubleData}, {12, DataType::kU32, kUint64Data},   {13, DataType::kU64, kUint64Data},
     {16, DataType::kBF16, kInt32Data}, {17, DataType::kF8E4M3, kInt32Data}, {19, DataType::kF8E5M2, kInt32Data},
-    {21, DataType::kU4, kInt32Data},   {22, DataType::kS4, kInt32Data}};
+    {18, DataType::kF8E4M3Fnuz, kInt32Data}, {20, DataType::kF8E5M2Fnuz, kInt32Data}, {21, DataType::kU4, kInt32Data},
+    {22, DataType::kS4, kInt32Data},   {23, DataType::kF4E2M1, kInt32Data}, {24, DataType::kF8E8M0, kInt32Data},
+    {25, DataType::kU2, kInt32Data},   {26, DataType::kS2, kInt32Data}};
 
-bool is_packed_4bit(DataType type) { return type == DataType::kS4 || type == DataType::kU4; }
+bool is_packed(DataType type) { return packed_bits(type) < 8; }
+// Elements of a packed type in one byte.
+size_t elements_in_byte(DataType type) { return 8 / static_cast<size_t>(packed_bits(type)); }
 
 class WireReader {
  public:
@@ -172,8 +176,12 @@ Status unsupported(std::string_view where, const std::string& what) {
   return {StatusCode::kUnsupported, std::string(where) + ": " + what};
 }
 
-std::byte sign_extended(DataType type, unsigned nibble) {
-  return static_cast<std::byte>(type == DataType::kS4 && nibble >= 8 ? nibble | 0xf0u : nibble);
+// Element i of those packed in a byte.
+std::byte unpacked(DataType type, unsigned byte, size_t i) {
+  const auto bits = static_cast<unsigned>(packed_bits(type)), mask = (1u << bits) - 1;
+  const unsigned value = byte >> (i % elements_in_byte(type) * bits) & mask;
+  const bool is_signed = type == DataType::kS4 || type == DataType::kS2;
+  return static_cast<std::byte>(is_signed && value > mask / 2 ? (value | ~mask) & 255 : value);
 }
 
 Status mismatch(std::string_view where, const Shape& shape, size_t got, int64_t need, const char* unit) {
@@ -210,13 +218,13 @@ Expected<NamedTensor> parse_tensor_proto(std::span<const std::byte> bytes, std::
   tensor.shape = Shape::of(message.dims);
   const size_t count = static_cast<size_t>(*elements), size = count * element_bytes(row->type);
   if (message.has_raw) {
-    if (is_packed_4bit(row->type)) {
-      const size_t packed = count / 2 + count % 2;
+    if (is_packed(row->type)) {
+      const size_t in_byte = elements_in_byte(row->type), packed = count / in_byte + (count % in_byte != 0);
       if (message.raw.size() != packed)
         return mismatch(where, tensor.shape, message.raw.size(), static_cast<int64_t>(packed), "bytes");
       tensor.data.resize(size);
       for (size_t i = 0; i < count; ++i)
-        tensor.data[i] = sign_extended(row->type, static_cast<unsigned>(message.raw[i / 2]) >> (i % 2 * 4) & 15);
+        tensor.data[i] = unpacked(row->type, static_cast<unsigned>(message.raw[i / in_byte]), i);
       return tensor;
     }
     if (message.raw.size() != size)
@@ -233,14 +241,15 @@ Expected<NamedTensor> parse_tensor_proto(std::span<const std::byte> bytes, std::
   const std::vector<uint64_t>& values = row->typed_field == kInt32Data   ? message.int32s
                                         : row->typed_field == kInt64Data ? message.int64s
                                                                          : message.uint64s;
-  const size_t stored = is_packed_4bit(row->type) ? count / 2 + count % 2 : count;
+  const size_t in_byte = is_packed(row->type) ? elements_in_byte(row->type) : 1;
+  const size_t stored = count / in_byte + (count % in_byte != 0);
   if (values.size() != stored)
     return mismatch(where, tensor.shape, values.size(), static_cast<int64_t>(stored), "values");
   tensor.data.resize(size);
   const size_t element = element_bytes(row->type);
   for (size_t i = 0; i < count; ++i) {
-    if (is_packed_4bit(row->type)) {
-      tensor.data[i] = sign_extended(row->type, static_cast<unsigned>(values[i / 2] >> (i % 2 * 4) & 15));
+    if (is_packed(row->type)) {
+      tensor.data[i] = unpacked(row->type, static_cast<unsigned>(values[i / in_byte] & 255), i);
     } else {
       const uint64_t value = row->type == DataType::kBool ? values[i] != 0 : values[i];
       for (size_t b = 0; b < element; ++b)
@@ -271,9 +280,11 @@ std::vector<std::byte> write_tensor_proto(const NamedTensor& tensor) {
     varint(row.onnx);
   }
   if (!tensor.name.empty()) block(kName, std::as_bytes(std::span(tensor.name)));
-  if (is_packed_4bit(tensor.dtype)) {
-    std::vector<std::byte> packed(tensor.data.size() / 2 + tensor.data.size() % 2);
-    for (size_t i = 0; i < tensor.data.size(); ++i) packed[i / 2] |= (tensor.data[i] & std::byte{15}) << (i % 2 * 4);
+  if (is_packed(tensor.dtype)) {
+    const size_t in_byte = elements_in_byte(tensor.dtype), bits = 8 / in_byte;
+    const auto mask = static_cast<std::byte>((1u << bits) - 1);
+    std::vector<std::byte> packed(tensor.data.size() / in_byte + (tensor.data.size() % in_byte != 0));
+    for (size_t i = 0; i < tensor.data.size(); ++i) packed[i / in_byte] |= (tensor.data[i] & mask) << (i % in_byte * bits);
     block(kRawData, packed);
   } else {
     block(kRawData, tensor.data);

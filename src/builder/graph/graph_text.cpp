@@ -24,8 +24,8 @@ bool with_element(DataType dtype, F&& f) {
   switch (dtype) {
     case DataType::kF32: f(float{}); return true;
     case DataType::kF64: f(double{}); return true;
-    case DataType::kS8: case DataType::kS4: f(int8_t{}); return true;
-    case DataType::kU8: case DataType::kU4: case DataType::kBool: f(uint8_t{}); return true;
+    case DataType::kS8: case DataType::kS4: case DataType::kS2: f(int8_t{}); return true;
+    case DataType::kU8: case DataType::kU4: case DataType::kU2: case DataType::kBool: f(uint8_t{}); return true;
     case DataType::kS16: f(int16_t{}); return true;
     case DataType::kU16: f(uint16_t{}); return true;
     case DataType::kS32: f(int32_t{}); return true;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <optional>
 #include <unordered_map>
 
+#include "builder/onnx/branches.h"
 #include "builder/onnx/importer_table.h"
 #include "builder/onnx/inline_functions.h"
 #include "builder/onnx/input_shapes.h"
@@ -19,6 +21,7 @@ namespace {
 
 constexpr int64_t kOldestOpset = 6;
 constexpr size_t kMostIssuesShown = 200;
+constexpr int kMostNestedBranches = 16;
 
 Status invalid(std::string what) { return Status(StatusCode::kInvalidModel, std::move(what)); }
 
@@ -89,7 +92,7 @@ class ModelImporter {
     for (const auto& [name, index] : initialisers_) given.insert(name);
     for (const ModelInput& input : inputs) given.insert(input.name);
     INGOT_ASSIGN(const std::vector<int> order, order_nodes(proto_, given));
-    for (int index : order) INGOT_TRY(import_node(index));
+    for (int index : order) INGOT_TRY(import_node(proto_.node(index), index, 0));
     if (!issues_.empty()) return issues(order.size());
     for (const auto& output : proto_.output()) {
       INGOT_ASSIGN(const ValueId id, value_of(output.name()));
@@ -188,8 +191,8 @@ class ModelImporter {
     return values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
   }
 
-  Status import_node(int index) {
-    const onnx::NodeProto& node = proto_.node(index);
+  // index: of the graph's node, for a node inside a branch that of the outermost If.
+  Status import_node(const onnx::NodeProto& node, int index, int depth) {
     std::vector<ValueId> inputs;
     bool known = true;
     for (const std::string& name : node.input()) {
@@ -199,8 +202,11 @@ class ModelImporter {
       known = known && inputs.back() != kNone;
     }
     for (const std::string& name : node.output()) values_[name] = kNone;
+    const bool is_branch = node.op_type() == "If" && (node.domain().empty() || node.domain() == "ai.onnx");
     // Behind a node that was refused nothing is known; the node itself may be fine.
-    if (!known && find_importer(node.domain(), node.op_type())) return {};
+    if (!known && (is_branch || find_importer(node.domain(), node.op_type()))) return {};
+    if (is_branch && inputs.size() == 1)
+      if (const auto condition = known_condition(inputs[0])) return import_branch(node, index, *condition, depth);
     return dispatch(node, index, std::move(inputs), known);
   }
 
@@ -212,6 +218,49 @@ class ModelImporter {
         if ((opset.domain() == "ai.onnx" ? "" : opset.domain()) == key) return opset.version();
     const auto opset = opsets_.find(key);
     return opset == opsets_.end() ? 1 : opset->second;
+  }
+
+  std::optional<bool> known_condition(ValueId id) const {
+    if (id == kNone || !graph_.is_constant(id)) return std::nullopt;
+    const Value& value = graph_.value(id);
+    if (value.type.dtype != DataType::kBool || value.type.shape.elements() != 1) return std::nullopt;
+    return (*value.constant)[0] != std::byte{0};
+  }
+
+  // If with a condition that is known now: the branch's nodes stand in for it.
+  Status import_branch(const onnx::NodeProto& node, int index, bool condition, int depth) {
+    const std::string where = "node " + quoted(node_label(node, index)) + " (If): ";
+    if (depth == kMostNestedBranches)
+      return Status(StatusCode::kUnsupported, where + "branches nested too deep: need at most " + std::to_string(kMostNestedBranches));
+    const onnx::GraphProto* chosen = nullptr;
+    for (const auto& attribute : node.attribute())
+      if (attribute.name() == (condition ? "then_branch" : "else_branch") && attribute.has_g()) chosen = &attribute.g();
+    if (!chosen || chosen->output_size() != node.output_size())
+      return invalid(where + "needs a then_branch and an else_branch with as many outputs as the node");
+    auto renamed = branch_with_own_names(*chosen, node_label(node, index), scope_.tensor_names);
+    if (!renamed.ok()) return std::move(renamed.take_status()).with_context("node " + quoted(node_label(node, index)) + " (If)");
+    const onnx::GraphProto& branch = *renamed;
+    for (const auto& tensor : branch.initializer()) {
+      INGOT_ASSIGN(TensorContent content, read_tensor(tensor, scope_.source, "initialiser " + quoted(tensor.name())));
+      values_[tensor.name()] = editor_.add_constant(tensor.name(), std::move(content.type), std::move(content.bytes));
+    }
+    for (const auto& tensor : branch.sparse_initializer()) {
+      const std::string& name = tensor.values().name();
+      INGOT_ASSIGN(TensorContent content, read_sparse_tensor(tensor, scope_.source, "initialiser " + quoted(name)));
+      values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
+    }
+    for (const auto& inner : branch.node()) INGOT_TRY(import_node(inner, index, depth + 1));
+    for (int i = 0; i < node.output_size(); ++i) {
+      const std::string& name = node.output(i);
+      if (name.empty()) continue;
+      INGOT_ASSIGN(ValueId id, value_of(branch.output(i).name()));
+      // A graph output must exist under its own name.
+      if (id != kNone && scope_.graph_outputs.contains(name)) {
+        INGOT_ASSIGN(id, editor_.add_op(node_label(node, index), IdentityParams{}, {id}, name));
+      }
+      values_[name] = id;
+    }
+    return {};
   }
 
   Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known) {

@@ -121,14 +121,18 @@ void import_arg_reduce(NodeImporter& node) {
   node.result(params, {node.required(0)});
 }
 
-// x / ‖x‖ along one axis.
+// x / ‖x‖ along one axis, 0 where ‖x‖ is.
 void import_lp_normalization(NodeImporter& node) {
   const int64_t axis = node.integer("axis", -1), p = node.integer("p", 2);
   const ValueId x = node.required(0);
   if (p != 1 && p != 2) node.invalid("attribute 'p' is wrong: got " + std::to_string(p) + ", need 1 or 2");
   const ReduceParams norm{p == 1 ? ReduceFunction::kL1 : ReduceFunction::kL2, true, false};
   const ValueId length = node.add(norm, {x, node.integers_constant("axes", {axis})});
-  node.result(BinaryParams{BinaryFunction::kDiv, {}}, {x, length});
+  // Zeros stay zeros: no length is less than the smallest number of the type but 0 itself.
+  const DataType type = node.dtype(x);
+  const double least = type == DataType::kF64 ? 0x1p-1074 : type == DataType::kF16 ? 0x1p-24 : type == DataType::kBF16 ? 0x1p-133 : 0x1p-149;
+  const ValueId divisor = node.binary(BinaryFunction::kMax, length, node.scalar_constant("least", type, least));
+  node.result(BinaryParams{BinaryFunction::kDiv, {}}, {x, divisor});
 }
 
 // (x − mean) / (σ + 1e-9) over some axes.

@@ -61,6 +61,12 @@ void finish_cast(NodeImporter& node, ValueId x, DataType to, bool saturate) {
   node.result(CastParams{static_cast<int64_t>(to), saturate}, {x});
 }
 
+// Powers of two alone know rounding modes.
+void check_round_mode(NodeImporter& node, DataType to, const std::string& mode) {
+  if (to == DataType::kF8E8M0 && mode != "up")
+    node.unsupported("attribute 'round_mode' is not supported: got '" + mode + "', need 'up'");
+}
+
 // Clip to bounds that may be unknown before the run; max wins where they cross.
 void clip(NodeImporter& node, ValueId x, ValueId low, ValueId high) {
   if (!node.ok()) return;
@@ -240,15 +246,17 @@ void import_cast(NodeImporter& node) {
   if (!node.has_attribute("to")) return node.invalid("attribute 'to' is missing");
   auto dtype = data_type_from_onnx(node.integer("to", 0));
   const bool saturate = node.flag("saturate", true);
-  node.ignore({"round_mode"});
+  const std::string round_mode = node.text("round_mode", "up");
   if (!dtype.ok()) return node.fail(dtype.status().code(), std::string(dtype.status().message()));
+  check_round_mode(node, *dtype, round_mode);
   finish_cast(node, x, *dtype, saturate);
 }
 
 void import_cast_like(NodeImporter& node) {
   const ValueId x = node.required(0), like = node.required(1);
   const bool saturate = node.flag("saturate", true);
-  node.ignore({"round_mode"});
+  const std::string round_mode = node.text("round_mode", "up");
+  check_round_mode(node, node.dtype(like), round_mode);
   finish_cast(node, x, node.dtype(like), saturate);
 }
 

@@ -32,7 +32,8 @@ void import_identity(NodeImporter& node) { node.alias(node.required(0)); }
 void import_dropout(NodeImporter& node) {
   node.ignore({"ratio", "seed", "is_test", "consumed_inputs"});
   const ValueId x = node.required(0);
-  if (node.version() >= 12 && node.input(2) != kNone && node.constant_scalar(node.input(2)) != 0.0)
+  if (node.version() >= 12 && node.input(2) != kNone && node.constant_scalar(node.input(2)) != 0.0 &&
+      node.constant_scalar(node.input(1)) != 0.0)
     return node.unsupported("training is not supported: got input 'training_mode' that is not constant false; export the model for inference");
   node.alias(x);
   if (!node.has_output(1)) return;

@@ -58,8 +58,9 @@ ElementNumber element_number(DataType dtype, const std::byte* bytes) {
     case DataType::kF64: return {load<double>(bytes), 0};
     case DataType::kF16: return {half_at(bytes), 0};
     case DataType::kBF16: return {bfloat16_at(bytes), 0};
-    case DataType::kF8E4M3: case DataType::kF8E5M2: return {NAN, 0};
-    case DataType::kS8: case DataType::kS4: return whole(load<int8_t>(bytes));
+    case DataType::kF8E4M3: case DataType::kF8E5M2: case DataType::kF8E4M3Fnuz: case DataType::kF8E5M2Fnuz:
+    case DataType::kF8E8M0: case DataType::kF4E2M1: return {NAN, 0};
+    case DataType::kS8: case DataType::kS4: case DataType::kS2: return whole(load<int8_t>(bytes));
     case DataType::kS16: return whole(load<int16_t>(bytes));
     case DataType::kU16: return whole(load<uint16_t>(bytes));
     case DataType::kS32: return whole(load<int32_t>(bytes));

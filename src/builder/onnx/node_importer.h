@@ -44,7 +44,7 @@ class NodeImporter {
   ValueId required(size_t i);                   // an error where it is left out
   std::vector<ValueId> all_inputs();            // at least one, none left out
   size_t output_count() const { return outputs_.size(); }
-  bool has_output(size_t i) const { return i < outputs_.size() && !proto_.output(static_cast<int>(i)).empty(); }
+  bool has_output(size_t i) const { return i < static_cast<size_t>(proto_.output_size()) && !proto_.output(static_cast<int>(i)).empty(); }
 
   // Attributes. One that no importer asks for is refused, since it might change the result.
   bool has_attribute(std::string_view name) const { return find(name) != nullptr; }

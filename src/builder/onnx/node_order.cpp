@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "builder/onnx/branches.h"
 #include "builder/onnx/text.h"
 
 namespace ingot {
@@ -39,7 +40,15 @@ Expected<std::vector<int>> order_nodes(const onnx::GraphProto& graph, const std:
   const auto count = static_cast<size_t>(graph.node_size());
   std::vector<std::vector<int>> users(count);
   std::vector<int> waiting(count, 0);
-  for (int i = 0; i < graph.node_size(); ++i)
+  std::vector<std::vector<int>> inside(count);  // nodes whose results a node's sub-graphs read
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for_each_name_read_inside(graph.node(i), [&](const std::string& name) {
+      const auto place = producer.find(name);
+      if (place == producer.end() || place->second == i || given.contains(name)) return;
+      inside[static_cast<size_t>(i)].push_back(place->second);
+      users[static_cast<size_t>(place->second)].push_back(i);
+      ++waiting[static_cast<size_t>(i)];
+    });
     for (const std::string& input : graph.node(i).input()) {
       if (input.empty() || given.contains(input)) continue;
       const auto place = producer.find(input);
@@ -48,13 +57,16 @@ Expected<std::vector<int>> order_nodes(const onnx::GraphProto& graph, const std:
       users[static_cast<size_t>(place->second)].push_back(i);
       ++waiting[static_cast<size_t>(i)];
     }
+  }
   std::vector<int> pending;
   std::vector<bool> needed(count, false);
+  const auto need_node = [&](int node) {
+    if (needed[static_cast<size_t>(node)]) return;
+    needed[static_cast<size_t>(node)] = true;
+    pending.push_back(node);
+  };
   const auto need = [&](const std::string& name) {
-    const auto place = producer.find(name);
-    if (place == producer.end() || needed[static_cast<size_t>(place->second)]) return;
-    needed[static_cast<size_t>(place->second)] = true;
-    pending.push_back(place->second);
+    if (const auto place = producer.find(name); place != producer.end()) need_node(place->second);
   };
   for (const auto& output : graph.output()) {
     if (!given.contains(output.name()) && !producer.contains(output.name()))
@@ -65,6 +77,7 @@ Expected<std::vector<int>> order_nodes(const onnx::GraphProto& graph, const std:
     const int node = pending.back();
     pending.pop_back();
     for (const std::string& input : graph.node(node).input()) need(input);
+    for (int other : inside[static_cast<size_t>(node)]) need_node(other);
   }
 
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;

@@ -25,26 +25,28 @@ constexpr TypeRow kTypes[] = {
     {7, DataType::kS64, "int64"},        {8, std::nullopt, "string"},      {9, DataType::kBool, "bool"},
     {10, DataType::kF16, "float16"},     {11, DataType::kF64, "double"},   {12, DataType::kU32, "uint32"},
     {13, DataType::kU64, "uint64"},      {14, std::nullopt, "complex64"},  {15, std::nullopt, "complex128"},
-    {16, DataType::kBF16, "bfloat16"},   {17, DataType::kF8E4M3, "float8e4m3fn"}, {18, std::nullopt, "float8e4m3fnuz"},
-    {19, DataType::kF8E5M2, "float8e5m2"}, {20, std::nullopt, "float8e5m2fnuz"}, {21, DataType::kU4, "uint4"},
-    {22, DataType::kS4, "int4"},         {23, std::nullopt, "float4e2m1"}, {24, std::nullopt, "float8e8m0"},
-    {25, std::nullopt, "uint2"},         {26, std::nullopt, "int2"}};
+    {16, DataType::kBF16, "bfloat16"},   {17, DataType::kF8E4M3, "float8e4m3fn"}, {18, DataType::kF8E4M3Fnuz, "float8e4m3fnuz"},
+    {19, DataType::kF8E5M2, "float8e5m2"}, {20, DataType::kF8E5M2Fnuz, "float8e5m2fnuz"}, {21, DataType::kU4, "uint4"},
+    {22, DataType::kS4, "int4"},         {23, DataType::kF4E2M1, "float4e2m1"}, {24, DataType::kF8E8M0, "float8e8m0"},
+    {25, DataType::kU2, "uint2"},         {26, DataType::kS2, "int2"}};
 
-bool is_packed(DataType type) { return type == DataType::kS4 || type == DataType::kU4; }
+bool is_packed(DataType type) { return packed_bits(type) < 8; }
 
 // Bytes that `elements` take in raw_data.
 int64_t stored_bytes(DataType type, int64_t elements) {
-  return is_packed(type) ? (elements + 1) / 2 : elements * static_cast<int64_t>(element_bytes(type));
-}
-
-std::byte nibble(DataType type, uint8_t packed, bool high) {
-  const uint8_t value = high ? packed >> 4 : packed & 15;
-  return std::byte(type == DataType::kS4 && value > 7 ? value | 0xF0 : value);
+  const int64_t in_byte = is_packed(type) ? 8 / packed_bits(type) : 1;
+  return is_packed(type) ? elements / in_byte + (elements % in_byte != 0) : elements * static_cast<int64_t>(element_bytes(type));
 }
 
 Blob unpack(DataType type, std::span<const std::byte> packed, int64_t elements) {
   Blob out(static_cast<size_t>(elements));
-  for (size_t i = 0; i < out.size(); ++i) out[i] = nibble(type, static_cast<uint8_t>(packed[i / 2]), i % 2 != 0);
+  const auto bits = static_cast<unsigned>(packed_bits(type)), mask = (1u << bits) - 1;
+  const size_t in_byte = 8 / bits;
+  const bool is_signed = type == DataType::kS4 || type == DataType::kS2;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const unsigned value = std::to_integer<unsigned>(packed[i / in_byte]) >> (i % in_byte * bits) & mask;
+    out[i] = std::byte(is_signed && value > mask / 2 ? (value | ~mask) & 0xFF : value);
+  }
   return out;
 }
 
@@ -74,8 +76,8 @@ Expected<Blob> from_typed_field(const onnx::TensorProto& proto, DataType type, i
     case DataType::kU32: case DataType::kU64: count = proto.uint64_data_size(); break;
     default: count = proto.int32_data_size(); break;
   }
-  if (const int64_t need = is_packed(type) ? (elements + 1) / 2 : elements; count != need)
-    return wrong_count(where, is_packed(type) ? count * 2 : count, elements, shape);
+  if (const int64_t need = is_packed(type) ? stored_bytes(type, elements) : elements; count != need)
+    return wrong_count(where, is_packed(type) ? count * (8 / packed_bits(type)) : count, elements, shape);
   switch (type) {
     case DataType::kF32: return from_field<float>(proto.float_data());
     case DataType::kF64: return from_field<double>(proto.double_data());
@@ -240,10 +242,12 @@ onnx::TensorProto write_tensor(std::string name, const TensorType& type, std::sp
   for (int64_t dim : type.shape.span()) proto.add_dims(dim);
   std::string& raw = *proto.mutable_raw_data();
   if (is_packed(type.dtype)) {
-    raw.assign((bytes.size() + 1) / 2, '\0');
+    const auto bits = static_cast<unsigned>(packed_bits(type.dtype)), mask = (1u << bits) - 1;
+    const size_t in_byte = 8 / bits;
+    raw.assign(bytes.size() / in_byte + (bytes.size() % in_byte != 0), '\0');
     for (size_t i = 0; i < bytes.size(); ++i) {
-      const auto value = static_cast<uint8_t>(bytes[i]) & 15u;
-      raw[i / 2] = static_cast<char>(static_cast<uint8_t>(raw[i / 2]) | (i % 2 ? value << 4 : value));
+      const unsigned value = (std::to_integer<unsigned>(bytes[i]) & mask) << (i % in_byte * bits);
+      raw[i / in_byte] = static_cast<char>(static_cast<uint8_t>(raw[i / in_byte]) | value);
     }
   } else {
     raw.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/ops/element.h"
+#include "runtime/ops/small_float.h"
 #include "runtime/ops/strided_copy.h"
 #include "runtime/ops/type_rule.h"
 
@@ -30,7 +31,7 @@ Status check_single_index(std::string_view op, std::string_view name, const OpIn
   return {};
 }
 
-bool is_number(DataType type) { return type != DataType::kBool && type != DataType::kF8E4M3 && type != DataType::kF8E5M2; }
+bool is_number(DataType type) { return type != DataType::kBool && !is_small_float(type); }
 
 bool is_wide_float(DataType type) { return type == DataType::kF32 || type == DataType::kF64; }
 // Element i of an integer or wide float tensor as a whole number; floats truncate and saturate.

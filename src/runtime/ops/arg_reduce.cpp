@@ -3,6 +3,7 @@
 #include "runtime/ops/element.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/reduce_plan.h"
+#include "runtime/ops/small_float.h"
 
 namespace ingot {
 namespace {
@@ -35,7 +36,7 @@ Status make_plan(const ArgReduceParams& params, const Shape& from, ReducePlan& p
 Status infer_types(const ArgReduceParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
   INGOT_TRY(check_arity(kOp, inputs, 1, 1, outputs));
   const DataType type = inputs[0].dtype;
-  if (type == DataType::kF8E4M3 || type == DataType::kF8E5M2 || type == DataType::kBool) return refuse_type(type);
+  if (is_small_float(type) || type == DataType::kBool) return refuse_type(type);
   ReducePlan plan;
   INGOT_TRY(make_plan(params, inputs[0].shape, plan));
   if (plan.set_size == 0 && plan.shape.elements() != 0)

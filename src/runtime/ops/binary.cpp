@@ -101,7 +101,8 @@ T (*integer_function(F f))
       };
     case F::kShiftRight:
       return [](T a, T b) -> T {
-        return b < 0 || static_cast<uint64_t>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(a >> b);
+        if (b < 0 || static_cast<uint64_t>(b) >= sizeof(T) * 8) return a < 0 ? static_cast<T>(-1) : T{0};  // all bits left it
+        return static_cast<T>(a >> b);
       };
     default:
       return nullptr;

@@ -6,50 +6,11 @@
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/element.h"
 #include "runtime/ops/pointwise.h"
+#include "runtime/ops/small_float.h"
 #include "runtime/ops/type_rule.h"
 
 namespace ingot {
 namespace {
-
-// 8-bit floats of ONNX: bias, mantissa bits, and whether the top exponent holds ∞ (e5m2) or numbers (e4m3fn, NaN all
-// ones).
-struct Float8 {
-  int mantissa_bits, bias;
-  bool has_infinity;
-};
-constexpr Float8 kE4M3{3, 7, false}, kE5M2{2, 15, true};
-
-double float8_to_real(Float8 f, uint8_t bits) {
-  const int exponent = (bits & 0x7f) >> f.mantissa_bits, mantissa = bits & ((1 << f.mantissa_bits) - 1);
-  const int top = (1 << (7 - f.mantissa_bits)) - 1;
-  double x;
-  if (f.has_infinity && exponent == top)
-    x = mantissa ? NAN : INFINITY;
-  else if (!f.has_infinity && (bits & 0x7f) == 0x7f)
-    x = NAN;
-  else if (exponent == 0)
-    x = std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits);
-  else
-    x = std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias - f.mantissa_bits);
-  return bits & 0x80 ? -x : x;
-}
-
-uint8_t real_to_float8(Float8 f, double x, bool saturate) {
-  const uint8_t sign = std::signbit(x) ? 0x80 : 0;
-  const uint8_t largest = f.has_infinity ? 0x7b : 0x7e, nan = 0x7f, infinity = f.has_infinity ? 0x7c : 0x7f;
-  if (x == 0) return sign;
-  if (x != x) return sign | nan;
-  const double magnitude = std::fabs(x);
-  if (std::isinf(x)) return sign | (saturate ? largest : infinity);
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);                                       // magnitude in [2^(exponent−1), 2^exponent)
-  const int unit = std::max(exponent - 1, 1 - f.bias) - f.mantissa_bits;  // exponent of one ulp
-  const double rounded = std::nearbyint(std::ldexp(magnitude, -unit));
-  if (std::ldexp(rounded, unit) > float8_to_real(f, largest)) return sign | (saturate ? largest : infinity);
-  // Counting ulps from 0: a mantissa that rounds up carries into the exponent by itself.
-  const int steps = static_cast<int>(rounded) + ((unit - (1 - f.bias - f.mantissa_bits)) << f.mantissa_bits);
-  return static_cast<uint8_t>(sign | steps);
-}
 
 // A number of any type without loss: integers as 64 bits, floats as double.
 struct Number {
@@ -79,7 +40,7 @@ Number read_number(DataType type, const void* data, int64_t i) {
   if (type == DataType::kBool)
     n.kind = Number::Kind::kUnsigned, n.u = byte != 0;
   else
-    n.r = float8_to_real(type == DataType::kF8E4M3 ? kE4M3 : kE5M2, byte);
+    n.r = small_float_to_real(type, byte);
   return n;
 }
 
@@ -87,26 +48,30 @@ void write_number(DataType type, void* data, int64_t i, const Number& n, bool sa
   const double real = n.kind == Number::Kind::kReal     ? n.r
                       : n.kind == Number::Kind::kSigned ? static_cast<double>(n.s)
                                                         : static_cast<double>(n.u);
-  const auto four_bits = [&](int64_t lo, int64_t hi) -> int64_t {
-    if (n.kind == Number::Kind::kReal) return std::min(std::max(saturate_cast<int64_t>(n.r), lo), hi);
-    const int64_t low = n.s & 15;  // narrowing drops the high bits
-    return low > hi ? low - 16 : low;
+  const auto few_bits = [&](int64_t lo, int64_t hi) -> int64_t {
+    const int64_t whole = n.kind == Number::Kind::kReal ? saturate_cast<int64_t>(n.r) : n.s;
+    const int64_t low = whole & (hi - lo);  // narrowing drops the high bits, from floats too: as ONNX's tests have it
+    return low > hi ? low - (hi - lo + 1) : low;
   };
   switch (type) {
     case DataType::kBool:
       static_cast<uint8_t*>(data)[i] = n.kind == Number::Kind::kReal ? n.r != 0 : n.u != 0;
       return;
-    case DataType::kF8E4M3:
-      static_cast<uint8_t*>(data)[i] = real_to_float8(kE4M3, real, saturate);
+    case DataType::kF8E4M3: case DataType::kF8E5M2: case DataType::kF8E4M3Fnuz: case DataType::kF8E5M2Fnuz:
+    case DataType::kF8E8M0: case DataType::kF4E2M1:
+      static_cast<uint8_t*>(data)[i] = real_to_small_float(type, real, saturate);
       return;
-    case DataType::kF8E5M2:
-      static_cast<uint8_t*>(data)[i] = real_to_float8(kE5M2, real, saturate);
+    case DataType::kS2:
+      static_cast<int8_t*>(data)[i] = static_cast<int8_t>(few_bits(-2, 1));
+      return;
+    case DataType::kU2:
+      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(few_bits(0, 3));
       return;
     case DataType::kS4:
-      static_cast<int8_t*>(data)[i] = static_cast<int8_t>(four_bits(-8, 7));
+      static_cast<int8_t*>(data)[i] = static_cast<int8_t>(few_bits(-8, 7));
       return;
     case DataType::kU4:
-      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(four_bits(0, 15));
+      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(few_bits(0, 15));
       return;
     case DataType::kF32:  // from 64-bit integers directly, so that there is one rounding
       static_cast<float*>(data)[i] = n.kind == Number::Kind::kReal     ? static_cast<float>(n.r)
@@ -160,8 +125,8 @@ Status infer_types(const BitCastParams& params, std::span<const OpInput> inputs,
   if (params.to < 0 || params.to >= kDataTypeCount)
     return refuse(kOp, "element type", std::to_string(params.to), "0 to " + std::to_string(kDataTypeCount - 1));
   const DataType from = inputs[0].dtype, to = static_cast<DataType>(params.to);
-  // 4-bit values are stored one to a byte, so their bytes are not their bits.
-  const auto is_packed = [](DataType type) { return type == DataType::kS4 || type == DataType::kU4; };
+  // Values of 2 and 4 bits are stored one to a byte, so their bytes are not their bits.
+  const auto is_packed = [](DataType type) { return packed_bits(type) < 8; };
   if (element_bytes(from) != element_bytes(to) || is_packed(from) || is_packed(to))
     return refuse(kOp, "element types", std::string(to_string(from)) + " to " + std::string(to_string(to)), "two of the same size");
   return set_output(kOp, outputs[0], to, inputs[0].shape);

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "runtime/ops/data_movement.h"
-#include "runtime/ops/half.h"
+#include "runtime/ops/element.h"
 #include "runtime/ops/strided_copy.h"
 #include "runtime/ops/type_rule.h"
 
@@ -24,7 +24,9 @@ bool value_element(const ConstantOfShapeParams& params, DataType type, std::arra
     case DataType::kF64: store(element, params.value); return true;
     case DataType::kF16: store(element, f32_to_f16(number)); return true;
     case DataType::kBF16: store(element, f32_to_bf16(number)); return true;
-    case DataType::kF8E4M3: case DataType::kF8E5M2: return params.value == 0;
+    case DataType::kF8E4M3: case DataType::kF8E5M2: case DataType::kF8E4M3Fnuz: case DataType::kF8E5M2Fnuz:
+    case DataType::kF4E2M1: return params.value == 0;
+    case DataType::kF8E8M0: return false;  // has no 0
     case DataType::kBool: store(element, static_cast<uint8_t>(params.integer_value != 0)); return true;
     default: {
       // Little-endian: the low bytes come first.
@@ -35,16 +37,17 @@ bool value_element(const ConstantOfShapeParams& params, DataType type, std::arra
 }
 
 Status refuse_range_type(DataType type) {
-  return refuse("range", "element type", to_string(type), "f32, f64, s16, s32 or s64", StatusCode::kUnsupported);
+  return refuse("range", "element type", to_string(type), "a float, s16, s32 or s64", StatusCode::kUnsupported);
 }
 
 // ceil((limit − start) / delta) elements, none when it is not positive.
 template <class T>
 Status count_range(const OpInput& start, const OpInput& limit, const OpInput& delta, int64_t& count) {
-  const auto value = [](const OpInput& input) { return *static_cast<const T*>(input.data); };
-  const T first = value(start), last = value(limit), step = value(delta);
+  using A = Arithmetic<T>;
+  const auto value = [](const OpInput& input) { return load_element(*static_cast<const T*>(input.data)); };
+  const A first = value(start), last = value(limit), step = value(delta);
   if (step == 0) return refuse("range", "delta", "0", "any other number");
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (std::is_floating_point_v<A>) {
     const double steps = std::ceil((static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(step));
     if (!(std::fabs(steps) < 0x1p59))
       return refuse("range", "number of elements", std::to_string(steps), "fewer than 2^59");
@@ -61,7 +64,8 @@ Status count_range(const OpInput& start, const OpInput& limit, const OpInput& de
 template <class T>
 void write_range(T start, T delta, int64_t count, T* out) {
   for (int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_floating_point_v<T>) out[i] = start + static_cast<T>(i) * delta;
+    using A = Arithmetic<T>;
+    if constexpr (std::is_floating_point_v<A>) out[i] = store_float<T>(load_element(start) + static_cast<A>(i) * load_element(delta));
     else out[i] = static_cast<T>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
   }
 }
@@ -72,6 +76,8 @@ Status with_range_type(DataType type, F&& f) {
   switch (type) {
     case DataType::kF32: return f(float{});
     case DataType::kF64: return f(double{});
+    case DataType::kF16: return f(Half{});
+    case DataType::kBF16: return f(BFloat16{});
     case DataType::kS16: return f(int16_t{});
     case DataType::kS32: return f(int32_t{});
     case DataType::kS64: return f(int64_t{});

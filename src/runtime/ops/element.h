@@ -74,10 +74,12 @@ bool with_integer_type(DataType type, F&& f) {
   switch (type) {
     case DataType::kS8:
     case DataType::kS4:
+    case DataType::kS2:
       f(int8_t{});
       return true;
     case DataType::kU8:
     case DataType::kU4:
+    case DataType::kU2:
       f(uint8_t{});
       return true;
     case DataType::kS16:

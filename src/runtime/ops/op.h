@@ -17,6 +17,7 @@
 #include "runtime/ops/pointwise.h"
 #include "runtime/ops/pool.h"
 #include "runtime/ops/quantize.h"
+#include "runtime/ops/recurrent.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/resize.h"
 #include "runtime/ops/sampling.h"

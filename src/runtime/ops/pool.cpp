@@ -9,6 +9,7 @@
 
 #include "runtime/ops/element.h"
 #include "runtime/ops/requantize.h"
+#include "runtime/ops/small_float.h"
 #include "runtime/ops/window.h"
 
 namespace ingot {
@@ -160,7 +161,7 @@ Status infer_types(const PoolParams& params, std::span<const OpInput> inputs, st
   const Shape& x = inputs[0].shape;
   const DataType type = inputs[0].dtype;
   const bool number = params.function == PoolFunction::kMax
-                          ? type != DataType::kBool && type != DataType::kF8E4M3 && type != DataType::kF8E5M2
+                          ? type != DataType::kBool && !is_small_float(type)
                           : is_float(type) || (params.function == PoolFunction::kAverage && is_byte(type));
   if (!number)
     return bad_operand(op.c_str(), "element type: got " + std::string(to_string(type)) +

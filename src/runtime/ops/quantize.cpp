@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/ops/element.h"
+#include "runtime/ops/small_float.h"
 #include "runtime/ops/window.h"
 
 namespace ingot {
@@ -142,6 +143,10 @@ QuantRange quant_range(DataType type) {
       return {0, 15};
     case DataType::kS4:
       return {-8, 7};
+    case DataType::kU2:
+      return {0, 3};
+    case DataType::kS2:
+      return {-2, 1};
     case DataType::kS32:
       return {INT32_MIN, INT32_MAX};
     default:
@@ -152,10 +157,10 @@ QuantRange quant_range(DataType type) {
 Status infer_types(const QuantizeLinearParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
   INGOT_TRY(check_scale("quantize_linear", params, inputs));
   outputs[0] = {inputs.size() > 2 && inputs[2].present ? inputs[2].dtype : DataType::kU8, inputs[0].shape};
-  if (quant_range(outputs[0].dtype).hi == 0)
+  if (quant_range(outputs[0].dtype).hi == 0 && !is_small_float(outputs[0].dtype))
     return Status(StatusCode::kUnsupported, "quantize_linear: type of zero point: got " +
                                                 std::string(to_string(outputs[0].dtype)) +
-                                                ", need an integer type of at most 32 bits");
+                                                ", need an integer type of at most 32 bits or a float of at most 8");
   return {};
 }
 
@@ -169,6 +174,12 @@ Status run_reference(const QuantizeLinearParams& params, std::span<const ConstTe
   const bool again = is_quantized(x);
   if (is_per_channel(x))
     return Status(StatusCode::kUnsupported, "quantize_linear: input scales: got " + to_string(x) + ", need one for the tensor");
+  if (is_small_float(y.dtype)) {  // x / s, rounded once; its zero point can only be 0
+    for_each_element(p.grid, [&](int64_t i, int64_t s) {
+      outputs[0].as<uint8_t>()[i] = real_to_small_float(y.dtype, static_cast<double>(real_at(x.dtype, inputs[0].data, i) / p.scale_at(s)), params.saturate);
+    });
+    return {};
+  }
   const bool ran = with_integer_type(y.dtype, [&](auto t) {
     using Q = decltype(t);
     for_each_element(p.grid, [&](int64_t i, int64_t s) {
@@ -184,9 +195,9 @@ Status run_reference(const QuantizeLinearParams& params, std::span<const ConstTe
 
 Status infer_types(const DequantizeLinearParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
   INGOT_TRY(check_scale("dequantize_linear", params, inputs));
-  if (quant_range(inputs[0].dtype).hi == 0)
+  if (quant_range(inputs[0].dtype).hi == 0 && !is_small_float(inputs[0].dtype))
     return Status(StatusCode::kUnsupported, "dequantize_linear: input: got " + std::string(to_string(inputs[0].dtype)) +
-                                                ", need an integer type of at most 32 bits");
+                                                ", need an integer type of at most 32 bits or a float of at most 8");
   outputs[0] = {inputs.size() > 1 && inputs[1].present ? inputs[1].dtype : DataType::kF32, inputs[0].shape};
   return {};
 }
@@ -198,6 +209,12 @@ Status run_reference(const DequantizeLinearParams& params, std::span<const Const
   INGOT_TRY(parameters_of("dequantize_linear", params, x.shape, inputs, x, p));
   const bool ran = with_float_type(y.dtype, [&](auto t) {
     using T = decltype(t);
+    if (is_small_float(x.dtype)) {
+      for_each_element(p.grid, [&](int64_t i, int64_t s) {
+        outputs[0].as<T>()[i] = store_float<T>(static_cast<float>(small_float_to_real(x.dtype, inputs[0].as<uint8_t>()[i])) * p.scale_at(s));
+      });
+      return;
+    }
     for_each_element(p.grid, [&](int64_t i, int64_t s) {
       const float v = dequantize_value(integer_at(x.dtype, inputs[0].data, i), p.scale_at(s), p.zero_at(s));
       outputs[0].as<T>()[i] = store_float<T>(v);

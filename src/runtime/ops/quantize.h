@@ -33,7 +33,7 @@ INGOT_ROUNDING float dequantize_value(int32_t q, float scale, int32_t zero_point
 }
 #undef INGOT_ROUNDING
 
-// Limits of a quantised element type: u8, s8, s16, u16, s4, u4, s32; {0, 0} for any other.
+// Limits of a quantised element type: u8, s8, s16, u16, s4, u4, s2, u2, s32; {0, 0} for any other.
 struct QuantRange { int64_t lo, hi; };
 QuantRange quant_range(DataType type);
 

@@ -6,6 +6,7 @@
 #include "runtime/ops/element.h"
 #include "runtime/ops/quantize.h"
 #include "runtime/ops/reduce_plan.h"
+#include "runtime/ops/small_float.h"
 
 namespace ingot {
 namespace {
@@ -207,7 +208,7 @@ Status make_plan(const ReduceParams& params, std::span<const OpInput> inputs, Re
 
 Status check_type(ReduceFunction function, DataType type) {
   const bool extreme = function == ReduceFunction::kMax || function == ReduceFunction::kMin;
-  if ((type == DataType::kBool && !extreme) || type == DataType::kF8E4M3 || type == DataType::kF8E5M2)
+  if ((type == DataType::kBool && !extreme) || is_small_float(type))
     return refuse(kOp, "element type for " + std::string(to_string(function)), to_string(type), "a number",
                   StatusCode::kUnsupported);
   return {};

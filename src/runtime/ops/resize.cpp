@@ -7,6 +7,7 @@
 #include "runtime/ops/element.h"
 #include "runtime/ops/quantize.h"
 #include "runtime/ops/resize_coordinates.h"
+#include "runtime/ops/small_float.h"
 #include "runtime/ops/strided_copy.h"
 
 namespace ingot {
@@ -229,7 +230,7 @@ Status infer_types(const ResizeParams& params, std::span<const OpInput> inputs, 
   if (!in_range(params)) return refuse(kOp, "mode, coordinates, nearest or aspect", "an unknown number", "a known one");
   const DataType type = inputs[0].dtype;
   if (params.mode != ResizeMode::kNearest &&
-      (type == DataType::kBool || type == DataType::kF8E4M3 || type == DataType::kF8E5M2))
+      (type == DataType::kBool || is_small_float(type)))
     return refuse_type(type);
   ResizePlan plan;
   INGOT_TRY(make_resize_plan(params, inputs, false, plan));

@@ -5,6 +5,7 @@
 
 #include "runtime/ops/element.h"
 #include "runtime/ops/index_place.h"
+#include "runtime/ops/small_float.h"
 #include "runtime/ops/strided_copy.h"
 
 namespace ingot {
@@ -21,7 +22,7 @@ Status check_operands(std::string_view op, ScatterReduction reduction, std::span
   const DataType type = inputs[0].dtype;
   if (inputs[2].dtype != type) return refuse(op, "type of the updates", to_string(inputs[2].dtype), to_string(type));
   if (reduction != ScatterReduction::kReplace &&
-      (type == DataType::kBool || type == DataType::kF8E4M3 || type == DataType::kF8E5M2))
+      (type == DataType::kBool || is_small_float(type)))
     return refuse(op, "element type of a reduction", to_string(type), "a number", StatusCode::kUnsupported);
   return {};
 }

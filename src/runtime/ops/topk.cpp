@@ -2,6 +2,7 @@
 // and again leaves the places sorted.
 #include "runtime/ops/along_axis.h"
 #include "runtime/ops/element.h"
+#include "runtime/ops/small_float.h"
 #include "runtime/ops/type_rule.h"
 
 #include <utility>
@@ -62,7 +63,7 @@ void select(const Lane<T>& lane, int64_t n, int64_t k, T* y) {
 Status infer_types(const TopKParams& params, std::span<const OpInput> inputs, std::span<OpOutput> outputs) {
   INGOT_TRY(check_arity(kOp, inputs, 2, 2, outputs, 2));
   const DataType type = inputs[0].dtype;
-  if (type == DataType::kBool || type == DataType::kF8E4M3 || type == DataType::kF8E5M2)
+  if (type == DataType::kBool || is_small_float(type))
     return refuse(kOp, "element type", to_string(type), "a number", StatusCode::kUnsupported);
   int axis = 0;
   INGOT_TRY(read_axis(kOp, params.axis, inputs[0].shape.rank, axis));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/ops/element.h"
+#include "runtime/ops/small_float.h"
 #include "runtime/ops/strided_copy.h"
 #include "runtime/ops/type_rule.h"
 #include "runtime/ops/window.h"
@@ -99,7 +100,7 @@ Status infer_types(const Col2ImParams& params, std::span<const OpInput> inputs, 
   INGOT_TRY(check_arity(kOp, inputs, 3, 3, outputs));
   const Shape& x = inputs[0].shape;
   const DataType type = inputs[0].dtype;
-  if (type == DataType::kBool || type == DataType::kF8E4M3 || type == DataType::kF8E5M2)
+  if (type == DataType::kBool || is_small_float(type))
     return refuse(kOp, "element type", to_string(type), "a number", StatusCode::kUnsupported);
   if (x.rank != 3) return refuse(kOp, "rank of input", std::to_string(x.rank), "3");
   BlockList list;

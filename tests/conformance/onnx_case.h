@@ -1,0 +1,34 @@
+// One case of ONNX's public tests: found on disk, built, run, compared as ONNX's own runner compares, or more strictly.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ingot/status.h"
+
+namespace ingot {
+
+struct OnnxCase {
+  std::string group, name;   // "node", "test_abs"
+  std::string folder;
+  double rtol = 0, atol = 0;
+  std::string op;            // the operator it is about; empty for whole models
+  int64_t version = 0;       // the opset that its meaning dates from
+  std::string id() const { return group + '/' + name; }
+};
+
+// Reads index.tsv of the folder that write_onnx_cases makes.
+Expected<std::vector<OnnxCase>> read_onnx_cases(const std::string& folder);
+
+enum class CaseMode { kOptimized, kPlain };  // kPlain: no passes, reference code only
+inline constexpr int kCaseModes = 2;
+
+struct CaseResult {
+  bool passed = false;
+  bool bound = false;      // an input that a type rule needs the value of was given as an initialiser
+  std::string reason;      // of a failure, one line, free of paths
+};
+
+CaseResult run_onnx_case(const OnnxCase& test, CaseMode mode);
+
+}  // namespace ingot

@@ -1,0 +1,104 @@
+// Bodies of onnx_support_page.h.
+#include "onnx_support_page.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace ingot {
+namespace {
+
+struct Count {
+  int cases = 0, passed = 0, optimized = 0, plain = 0, bound = 0;
+  std::set<int64_t> versions;
+  std::map<std::string, int> reasons;
+  void add(const OnnxCase& test, const CaseOutcome& outcome) {
+    ++cases;
+    passed += outcome.passed();
+    optimized += outcome.modes[0].passed;
+    plain += outcome.modes[1].passed;
+    bound += outcome.passed() && (outcome.modes[0].bound || outcome.modes[1].bound);
+    if (test.version) versions.insert(test.version);
+    if (!outcome.passed()) ++reasons[outcome.reason()];
+  }
+  std::string main_reason() const {
+    if (reasons.empty()) return "";
+    const auto most = std::max_element(reasons.begin(), reasons.end(), [](auto& a, auto& b) { return a.second < b.second; });
+    std::string text = most->first;
+    if (text.size() > 140) text = text.substr(0, text.rfind(' ', 140)) + " …";
+    for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+    if (reasons.size() > 1) text += " (and " + std::to_string(reasons.size() - 1) + " more)";
+    return text;
+  }
+  std::string version_list() const {
+    std::string text;
+    for (int64_t version : versions) text += (text.empty() ? "" : ", ") + std::to_string(version);
+    return text;
+  }
+};
+
+}  // namespace
+
+std::string CaseOutcome::reason() const {
+  if (!modes[0].passed && !modes[1].passed) return modes[0].reason;
+  if (!modes[0].passed) return "optimised only: " + modes[0].reason;
+  return "unoptimised only: " + modes[1].reason;
+}
+
+Expected<std::map<std::string, std::string>> read_expected_failures(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Status(StatusCode::kNotFound, "'" + path + "': cannot be opened");
+  std::map<std::string, std::string> list;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const size_t tab = line.find('\t');
+    if (tab == std::string::npos || tab + 1 == line.size())
+      return Status(StatusCode::kInvalidArgument, "'" + path + "': a line is not case<TAB>reason: got '" + line + "'");
+    if (!list.emplace(line.substr(0, tab), line.substr(tab + 1)).second)
+      return Status(StatusCode::kInvalidArgument, "'" + path + "': a case is there twice: got '" + line.substr(0, tab) + "'");
+  }
+  return list;
+}
+
+std::string expected_failures_text(const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes,
+                                   const std::map<std::string, std::string>& before) {
+  std::map<std::string, std::string> lines;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (outcomes[i].passed()) continue;
+    const auto known = before.find(cases[i].id());
+    const bool by_hand = known != before.end() && known->second.starts_with("by choice: ");
+    lines[cases[i].id()] = by_hand ? known->second : outcomes[i].reason();
+  }
+  std::string text = "# Cases of ONNX's public tests that fail today: case<TAB>reason. One that passes must be removed; onnx_node_tests --update does.\n";
+  for (const auto& [id, reason] : lines) text += id + '\t' + reason + '\n';
+  return text;
+}
+
+std::string support_page(const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes) {
+  Count all;
+  std::map<std::string, Count> groups, operators;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    all.add(cases[i], outcomes[i]);
+    groups[cases[i].group].add(cases[i], outcomes[i]);
+    if (cases[i].group == "node" && !cases[i].op.empty()) operators[cases[i].op].add(cases[i], outcomes[i]);
+  }
+  std::ostringstream page;
+  page << "# ONNX support\n\n"
+          "Made by `onnx_node_tests --update` from ONNX's own public tests; not edited by hand. Each case is built and run twice, optimised and as\n"
+          "plain reference code without any pass, and each output is compared with ONNX's tolerance (integers: exactly). What fails, and why, stands\n"
+          "case by case in `tests/conformance/onnx_expected_failures.txt`.\n\n"
+       << "**" << all.passed << " of " << all.cases << " cases pass** (" << all.optimized << " optimised, " << all.plain << " unoptimised). In " << all.bound
+       << " of them an input that decides a\nshape (axes, sizes, limits) is given as a constant of the model, as exporters do: Ingot fixes shapes when it builds.\n\n"
+          "| tests | cases | pass | optimised | unoptimised |\n| --- | ---: | ---: | ---: | ---: |\n";
+  for (const auto& [name, count] : groups)
+    page << "| " << name << " | " << count.cases << " | " << count.passed << " | " << count.optimized << " | " << count.plain << " |\n";
+  page << "\n## By operator\n\nVersions are those the tests use, by the opset an operator's meaning dates from; a case whose operator is spelled out as primitives\n"
+          "counts for that operator. Older versions of an operator are imported too where its importer knows them.\n\n"
+          "| operator | versions | pass | cases | most frequent reason of the rest |\n| --- | --- | ---: | ---: | --- |\n";
+  for (const auto& [name, count] : operators)
+    page << "| " << name << " | " << count.version_list() << " | " << count.passed << " | " << count.cases << " | " << count.main_reason() << " |\n";
+  return page.str();
+}
+
+}  // namespace ingot

@@ -1,0 +1,26 @@
+// What the results say to people: the page docs/onnx-support.md and the list of expected failures.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onnx_case.h"
+
+namespace ingot {
+
+struct CaseOutcome {
+  CaseResult modes[kCaseModes];
+  bool passed() const { return modes[0].passed && modes[1].passed; }
+  std::string reason() const;  // of the failure; says so where only one mode fails
+};
+
+// case<TAB>reason, sorted; lines that start with # are remarks.
+Expected<std::map<std::string, std::string>> read_expected_failures(const std::string& path);
+// Reasons of `before` that start with "by choice: " were written by hand, and stay.
+std::string expected_failures_text(const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes,
+                                   const std::map<std::string, std::string>& before);
+
+std::string support_page(const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes);
+
+}  // namespace ingot
