@@ -1,8 +1,5 @@
 // engine-turns: holds one engine ready and times it turn by turn on request, so that several engines can be interleaved.
-// Each line of standard input is a number of seconds; each answer is a JSON line with the milliseconds of every run and
-// whether the run was preempted by another program.
-#include <sys/resource.h>
-
+// Each line of standard input is a number of seconds; each answer is a JSON list of the milliseconds of every run.
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,11 +14,6 @@ namespace {
 using namespace ingot;
 using Clock = std::chrono::steady_clock;
 constexpr const char* kTool = "engine-turns";
-
-long preemptions() {
-  rusage usage{};
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
-}
 
 Status serve(const std::string& path, const std::string& data, const RuntimeOptions& runtime) {
   INGOT_ASSIGN(const Engine engine, Engine::load_file(path, runtime));
@@ -39,17 +31,14 @@ Status serve(const std::string& path, const std::string& data, const RuntimeOpti
   double seconds;
   while (std::cin >> seconds) {
     std::vector<double> milliseconds;
-    std::vector<bool> preempted;
     INGOT_TRY(context.run());  // brings weights back into the caches
     const auto end = Clock::now() + std::chrono::duration<double>(seconds);
     do {
-      const long switches = preemptions();
       const auto before = Clock::now();
       INGOT_TRY(context.run());
       milliseconds.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count());
-      preempted.push_back(preemptions() != switches);
     } while (Clock::now() < end);
-    std::cout << nlohmann::json{{"ms", milliseconds}, {"preempted", preempted}}.dump() << std::endl;
+    std::cout << nlohmann::json(milliseconds).dump() << std::endl;
   }
   return {};
 }

@@ -61,10 +61,12 @@ def onnxruntime_static(name, work):
                 return next(self.rest, None)
 
         prepared = work / "ort_prepared.onnx"
-        source = onnx.load(onnxruntime_f32(name, work))
-        if next(o.version for o in source.opset_import if not o.domain) < 13:  # per-channel DequantizeLinear came with 13
-            source = onnx.version_converter.convert_version(source, 13)
-        quant_pre_process(source, str(prepared), skip_symbolic_shape=True)
+        source = onnxruntime_f32(name, work)
+        model = onnx.load(source)
+        if next(o.version for o in model.opset_import if not o.domain) < 13:  # per-channel DequantizeLinear came with 13
+            source = work / "ort_opset13.onnx"
+            onnx.save(onnx.version_converter.convert_version(model, 13), source)
+        quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
         extra = {"MatMulConstBOnly": True} if name in TRANSFORMERS else {}
         made = work / "ort_int8.part.onnx"
         q.quantize_static(str(prepared), str(made), Reader(), quant_format=q.QuantFormat.QDQ, activation_type=q.QuantType.QUInt8,

@@ -2,12 +2,11 @@
 
   peer_worker.py {onnxruntime|openvino} MODEL SAMPLE.npz THREADS [f32]
 
-Each line of standard input is a number of seconds; each answer is a JSON line with the milliseconds of every run and whether
-the run was preempted by another program. Inputs are bound once: copying them is nobody's work here.
+Each line of standard input is a number of seconds; each answer is a JSON list of the milliseconds of every run. Inputs are
+bound once: copying them is nobody's work here.
 """
 
 import json
-import resource
 import sys
 import time
 
@@ -64,14 +63,12 @@ def main():
     print("ready", flush=True)
     for line in sys.stdin:
         run()  # brings weights back into the caches
-        milliseconds, preempted, end = [], [], time.perf_counter() + float(line)
+        milliseconds, end = [], time.perf_counter() + float(line)
         while not milliseconds or time.perf_counter() < end:
-            switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
             before = time.perf_counter()
             run()
             milliseconds.append((time.perf_counter() - before) * 1e3)
-            preempted.append(resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw != switches)
-        print(json.dumps({"ms": milliseconds, "preempted": preempted}), flush=True)
+        print(json.dumps(milliseconds), flush=True)
 
 
 if __name__ == "__main__":

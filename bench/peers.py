@@ -99,14 +99,12 @@ class Worker:
         raise Failure(f"{self.key}: ended before it was ready; see {self.log}")
 
     def turn(self, seconds):
-        """Median of the runs that no other program interrupted; if all were, the quickest."""
+        """Milliseconds of the quickest run: what other programs take makes a run longer, never shorter."""
         print(seconds, file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
             raise Failure(f"{self.key}: ended in a turn; see {self.log}")
-        answer = json.loads(line)
-        calm = [ms for ms, hit in zip(answer["ms"], answer["preempted"]) if not hit]
-        return statistics.median(calm) if calm else min(answer["ms"])
+        return min(json.loads(line))
 
     def close(self):
         self.process.stdin.close()
@@ -132,7 +130,7 @@ def measure(name, options, threads, batch):
     sample = timed_sample(name, recipe, batch, work / f"sample.b{batch}.npz")
     for key, engine in ingot_engines(name, recipe, options.bin, work, threads, batch, options.peers).items():
         commands[key] = [options.bin / "engine-turns", engine, sample, "--threads", threads]
-        if PRECISION[key] == "int8" and batch == 1:
+        if PRECISION[key] == "int8" and (threads, batch) == (options.threads[0], options.batches[0]):
             judged[key] = ingot_judged(name, options.bin, engine, work, threads)
     for key, (label, engine, precision, make, outputs) in peer_models.PEERS.items():
         if key not in options.peers:
@@ -226,9 +224,9 @@ def document(rows, options):
         f"- Machine: {name}, {os.cpu_count()} cores, {' '.join(flags)}; {platform.system()} {platform.machine()}; {date.today().isoformat()}. It was shared with",
         "  other work while this ran: compare ratios, not milliseconds.",
         f"- Versions: onnxruntime {version('onnxruntime')}, OpenVINO {version('openvino').split('-')[0]}, NNCF {version('nncf')}.",
-        f"- Every runtime holds its model in a process of its own. {options.rounds} rounds go through all of them in shuffled order, {options.seconds} s a turn, after one",
-        "  run that does not count. A turn counts as the median of its runs that were not preempted (if all were, its quickest run). The tables show medians",
-        "  over the rounds; ratios are formed within each round, and shown as median (quartiles).",
+        f"- Every runtime holds its model in a process of its own. {len(rows[0]['rounds'])} rounds go through all of them in shuffled order, {options.seconds} s a turn, after one",
+        "  run that does not count. A turn counts as its quickest run, since other programs only make a run longer. The tables show medians over the rounds;",
+        "  ratios are formed within each round, and shown as median (quartiles).",
         "- The same inputs and thread count for all; the peers get the timed shape as a static shape, bound inputs, and their full graph optimisation.",
         "  Ingot's engines are built for the model's whole profile and tuned on the same machine.",
         "- onnxruntime INT8: `quantize_static`, QDQ, u8 activations, s8 weights per channel"

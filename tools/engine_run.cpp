@@ -28,17 +28,27 @@ struct Flags {
   cli::StandardOptions standard;
 };
 
+// Medians: a mean over runs that other programs interrupt says little about a layer.
 class Profiler final : public StepObserver {
  public:
   struct Row {
     std::string name, tactic;
-    double total_us = 0;
+    std::vector<double> each_us;
+    double median_us = 0;
   };
   std::vector<Row> rows;
   void after_step(size_t index, const Step& step, std::span<const ConstTensorRef>, std::span<const ConstTensorRef>, double elapsed_us) override {
     if (rows.size() <= index) rows.resize(index + 1);
-    if (rows[index].name.empty()) rows[index] = {step.name, step.tactic, 0};
-    rows[index].total_us += elapsed_us;
+    if (rows[index].name.empty()) rows[index] = {step.name, step.tactic, {}};
+    rows[index].each_us.push_back(elapsed_us);
+  }
+  void conclude() {
+    for (Row& row : rows)
+      if (!row.each_us.empty()) {
+        const auto middle = row.each_us.begin() + static_cast<ptrdiff_t>(row.each_us.size() / 2);
+        std::nth_element(row.each_us.begin(), middle, row.each_us.end());
+        row.median_us = *middle;
+      }
   }
 };
 
@@ -141,11 +151,12 @@ Status time_it(const Flags& flags, const Engine& engine, SampleSource* source) {
   const double throughput = static_cast<double>(latency.runs) * static_cast<double>(batch) / seconds;
   if (flags.profile) {
     double total = 0;
-    for (const auto& row : profiler.rows) total += row.total_us;
+    profiler.conclude();
+    for (const auto& row : profiler.rows) total += row.median_us;
     std::printf("%10s %6s  %-34s %s\n", "us", "share", "tactic", "layer");
     for (const auto& row : profiler.rows)
       if (!row.name.empty())
-        std::printf("%10.1f %5.1f%%  %-34s %s\n", row.total_us / static_cast<double>(latency.runs), 100 * row.total_us / total, row.tactic.c_str(), row.name.c_str());
+        std::printf("%10.1f %5.1f%%  %-34s %s\n", row.median_us, 100 * row.median_us / total, row.tactic.c_str(), row.name.c_str());
   }
   std::printf("latency ms: min %.3f  median %.3f  mean %.3f  p90 %.3f  p99 %.3f   (%zu runs, batch %lld, %d threads)\n", latency.min,
               latency.median, latency.mean, latency.p90, latency.p99, latency.runs, static_cast<long long>(batch), flags.runtime.threads);
@@ -157,7 +168,7 @@ Status time_it(const Flags& flags, const Engine& engine, SampleSource* source) {
     json["profile"] = nlohmann::json::array();
     for (const auto& row : profiler.rows)
       if (!row.name.empty())
-        json["profile"].push_back({{"layer", row.name}, {"tactic", row.tactic}, {"microseconds", row.total_us / static_cast<double>(latency.runs)}});
+        json["profile"].push_back({{"layer", row.name}, {"tactic", row.tactic}, {"microseconds", row.median_us}});
   }
   return cli::write_json(flags.standard, json);
 }
