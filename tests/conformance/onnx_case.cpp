@@ -60,9 +60,11 @@ double float_element(const NamedTensor& tensor, size_t i) {
   }
 }
 
-// NaN of an 8-bit float; false for other types.
-bool is_small_nan(DataType type, std::byte bits) {
-  return is_small_float(type) && std::isnan(small_float_to_real(type, std::to_integer<uint8_t>(bits)));
+// Floats of 8 bits and fewer are equal as numbers: −0 is 0, and any NaN is one.
+bool same_small_float(DataType type, std::byte a, std::byte b) {
+  if (!is_small_float(type)) return false;
+  const double x = small_float_to_real(type, std::to_integer<uint8_t>(a)), y = small_float_to_real(type, std::to_integer<uint8_t>(b));
+  return x == y || (std::isnan(x) && std::isnan(y));
 }
 
 // As numpy.testing.assert_allclose for floats, with ONNX's wider tolerance for bfloat16; everything else to the byte.
@@ -75,7 +77,7 @@ Status compare(const NamedTensor& got, const NamedTensor& want, const OnnxCase& 
   if (got.data.size() != want.data.size()) return failure(where + "wrong number of bytes");
   const bool floats = is_float(want.dtype) && !is_small_float(want.dtype);
   if (!floats) {
-    const auto same = [&](size_t i) { return got.data[i] == want.data[i] || (is_small_nan(want.dtype, got.data[i]) && is_small_nan(want.dtype, want.data[i])); };
+    const auto same = [&](size_t i) { return got.data[i] == want.data[i] || same_small_float(want.dtype, got.data[i], want.data[i]); };
     size_t at = 0;
     while (at < got.data.size() && same(at)) ++at;
     if (at == got.data.size()) return {};

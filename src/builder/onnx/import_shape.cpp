@@ -129,8 +129,22 @@ void import_depth_to_space(NodeImporter& node) {
 void import_space_to_depth(NodeImporter& node) {
   const int64_t block = node.integer("blocksize", 0);
   if (block < 1) node.invalid("attribute 'blocksize' is wrong: got " + std::to_string(block) + ", need ≥ 1");
-  node.choice("mode", "DCR", {"DCR"});
-  node.result(SpaceToDepthParams{block}, {node.required(0)});
+  const bool crd = node.choice("mode", "DCR", {"DCR", "CRD"}) == 1;
+  const ValueId x = node.required(0);
+  if (!node.ok()) return;
+  if (!crd) return node.result(SpaceToDepthParams{block}, {x});
+  // Depth-column-row puts the place in the block before the channel; the channel comes first here.
+  const Shape& shape = node.type(x).shape;
+  if (shape.rank != 4 || shape[1] < 0) return node.unsupported("mode CRD needs an input of rank 4 with a known number of channels");
+  const int64_t channels = shape[1];
+  const ValueId blocks = node.add(SpaceToDepthParams{block}, {x});
+  const Shape& deep = node.type(blocks).shape;
+  if (node.ok() && !deep.is_static()) return node.unsupported("mode CRD needs dims that do not vary");
+  if (!node.ok()) return;
+  const int64_t n = deep[0], h = deep[2], w = deep[3];
+  const ValueId apart = node.reshape(blocks, {n, block * block, channels, h, w});
+  const ValueId swapped = node.add(TransposeParams{{0, 2, 1, 3, 4}}, {apart});
+  node.result(ReshapeParams{}, {swapped, node.integers_constant("dims", {n, channels * block * block, h, w})});
 }
 
 void import_shape(NodeImporter& node) {
