@@ -217,6 +217,7 @@ def table(rows, keys):
 def document(rows, options):
     name, flags = cpu()
     keys = [k for k in LABELS if any(k in r["ms"] for r in rows)]
+    counts = sorted({len(r["rounds"]) for r in rows})
     lines = [
         "# Performance against the peers", "",
         "Written by `bench/peers`; do not edit. A ratio is a peer's time over Ingot's: above 1 Ingot is faster.", "",
@@ -224,7 +225,7 @@ def document(rows, options):
         f"- Machine: {name}, {os.cpu_count()} cores, {' '.join(flags)}; {platform.system()} {platform.machine()}; {date.today().isoformat()}. It was shared with",
         "  other work while this ran: compare ratios, not milliseconds.",
         f"- Versions: onnxruntime {version('onnxruntime')}, OpenVINO {version('openvino').split('-')[0]}, NNCF {version('nncf')}.",
-        f"- Every runtime holds its model in a process of its own. {len(rows[0]['rounds'])} rounds go through all of them in shuffled order, {options.seconds} s a turn, after one",
+        f"- Every runtime holds its model in a process of its own. {'–'.join(map(str, counts))} rounds go through all of them in shuffled order, {options.seconds} s a turn, after one",
         "  run that does not count. A turn counts as its quickest run, since other programs only make a run longer. The tables show medians over the rounds;",
         "  ratios are formed within each round, and shown as median (quartiles).",
         "- The same inputs and thread count for all; the peers get the timed shape as a static shape, bound inputs, and their full graph optimisation.",
@@ -233,7 +234,8 @@ def document(rows, options):
         + (", `reduce_range` off (the machine has VNNI)" if peer_models.has_vnni() else ", `reduce_range` on (the machine has no VNNI)") + "; transformers first pass its",
         "  transformer optimiser, and are also quantised by `quantize_dynamic`. OpenVINO INT8: `nncf.quantize`, with `model_type` for transformers; latency hint, one",
         "  stream, no pinning; it may choose bf16 for what stays float. OpenVINO FP32 is held to f32. All calibrate on the same samples, all of them.",
-        "- Accuracy · cosine: task metric, where the model has one, and mean cosine to onnxruntime FP32 of the worst output, on the same evaluation inputs.", ""]
+        "- Accuracy · cosine: task metric, where the model has one, and mean cosine to onnxruntime FP32 of the worst output, on the same evaluation inputs.",
+        *(f"- {remark}" for remark in options.remark), ""]
     for threads, batch in dict.fromkeys((r["threads"], r["batch"]) for r in rows):
         part = [r for r in rows if (r["threads"], r["batch"]) == (threads, batch)]
         lines += [f"## {threads} thread{'s' if threads > 1 else ''}, batch {batch}", "", "Milliseconds.", "", *table(part, keys), ""]
@@ -277,6 +279,7 @@ def main():
     parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help="where the tools are")
     parser.add_argument("--work", type=Path, default=ROOT / "build/peers", help="engines, models of the peers, peers.json")
     parser.add_argument("--output", type=Path, default=ROOT / "docs/performance.md", help="- for standard output")
+    parser.add_argument("--remark", action="append", default=[], help="one more line of the method: what was unusual about this run")
     parser.add_argument("--keep", action="store_true", help="keeps rows of an earlier run that this one does not measure")
     options = parser.parse_args()
     names = options.models or [n for n in catalog.MODELS if (MODELS / n / "model.onnx").exists()]

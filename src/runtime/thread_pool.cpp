@@ -1,5 +1,6 @@
 // Workers wait on a ticket of their own: they spin a little, then sleep on it. A loop writes its job once, raises the
-// tickets of the workers it needs, does part 0 itself and waits for the count of unfinished parts to fall to zero.
+// tickets of the workers it needs, does part 0 itself, then the parts of workers that have not begun (asleep, or without a
+// core for now), and waits for the count of unfinished parts to fall to zero.
 #include "runtime/thread_pool.h"
 
 #include <algorithm>
@@ -46,14 +47,21 @@ void wait_while_equal(const std::atomic<uint32_t>& value, uint32_t old, bool spi
 struct ThreadPool::State {
   struct alignas(64) Worker {
     std::atomic<uint32_t> ticket{0};
+    std::atomic<uint32_t> claimed{0};  // the last ticket whose part somebody took
     std::thread thread;
+
+    // True for the first to ask. A ticket of an earlier job fails: its part was taken before the job ended.
+    bool claim(uint32_t number) {
+      uint32_t before = number - 1;
+      return claimed.compare_exchange_strong(before, number, std::memory_order_acq_rel);
+    }
   };
 
   Call call = nullptr;  // the job; written only while all parts are finished
   void* context = nullptr;
   int64_t count = 0;
   int parts = 0;
-  bool stop = false;
+  std::atomic<bool> stop{false};
   bool spin = std::thread::hardware_concurrency() > 1;
   alignas(64) std::atomic<uint32_t> unfinished{0};
   std::unique_ptr<Worker[]> workers;
@@ -71,9 +79,20 @@ struct ThreadPool::State {
     while (true) {
       wait_while_equal(self.ticket, seen, spin);
       seen = self.ticket.load(std::memory_order_acquire);
-      if (stop) return;
+      if (stop.load(std::memory_order_relaxed)) return;
+      if (!self.claim(seen)) continue;
       run_part(index + 1);
       if (unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished.notify_one();
+    }
+  }
+
+  // By the thread that posted the job.
+  void run_unclaimed() {
+    for (int index = 0; index + 1 < parts; ++index) {
+      Worker& worker = workers[static_cast<size_t>(index)];
+      if (!worker.claim(worker.ticket.load(std::memory_order_relaxed))) continue;
+      run_part(index + 1);
+      unfinished.fetch_sub(1, std::memory_order_acq_rel);
     }
   }
 
@@ -98,7 +117,7 @@ ThreadPool::ThreadPool(int threads) : threads_(std::max(threads, 1)), state_(std
 }
 
 ThreadPool::~ThreadPool() {
-  state_->stop = true;
+  state_->stop.store(true, std::memory_order_relaxed);
   for (int i = 0; i < state_->worker_count; ++i) {
     state_->wake(i);
     state_->workers[static_cast<size_t>(i)].thread.join();
@@ -118,6 +137,7 @@ void ThreadPool::run(int64_t count, int64_t grain, Call call, void* context) noe
   state.unfinished.store(static_cast<uint32_t>(parts - 1), std::memory_order_relaxed);
   for (int i = 0; i + 1 < parts; ++i) state.wake(i);
   state.run_part(0);
+  state.run_unclaimed();
   uint32_t left;
   while ((left = state.unfinished.load(std::memory_order_acquire)) != 0) wait_while_equal(state.unfinished, left, state.spin);
 }

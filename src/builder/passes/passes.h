@@ -26,6 +26,7 @@ Status fuse_bias(Graph&, const BuildOptions&);
 Status fuse_scale_into_matmul(Graph&, const BuildOptions&);
 Status fuse_residual_add(Graph&, const BuildOptions&);
 Status fuse_activation(Graph&, const BuildOptions&);
+Status decompose_conv_transpose(Graph&, const BuildOptions&);
 Status fuse_attention(Graph&, const BuildOptions&);
 
 // Quantisation, from the calibration table in the options or from the model's own Q/DQ.
@@ -58,6 +59,7 @@ inline constexpr Pass kCanonicalisePasses[] = {
 inline constexpr Pass kFusePasses[] = {
     INGOT_PASS(fuse_residual_add),
     INGOT_PASS(fuse_activation),
+    INGOT_PASS(decompose_conv_transpose),
     INGOT_PASS(fuse_attention),
     INGOT_PASS(eliminate_dead_nodes),
 };
