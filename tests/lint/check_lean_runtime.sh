@@ -12,9 +12,9 @@ needed=$(readelf -d "$hello" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 [ -n "$needed" ] || bad "'$hello' names no shared library: got a static program, need a dynamic one to judge"
 for shared in $needed; do
   case $shared in
-    libc.so.* | libm.so.* | libstdc++.so.* | libgcc_s.so.* | ld-linux-x86-64.so.* | libpthread.so.* | libdnnl.so.*) ;;
+    libc.so.* | libm.so.* | libstdc++.so.* | libgcc_s.so.* | ld-linux-x86-64.so.* | libpthread.so.*) ;;
     libasan.so.* | libubsan.so.* | libtsan.so.*) ;;
-    *) bad "it needs $shared: got a library beyond C++'s own and oneDNN" ;;
+    *) bad "it needs $shared: got a library beyond C++'s own" ;;
   esac
 done
 
