@@ -20,6 +20,8 @@ TEST(Recurrent, Refusals) {
     in f32 1x1x2 unknown
     in f32 1x3x2 unknown
     in f32 1x3x4 unknown
+    out f32 1 : 0
+    out f32 1 : 0
     refused recurrent: shape of w: got 1x3x2, need 1x4x2
 
     case too_few_activations
@@ -27,6 +29,9 @@ TEST(Recurrent, Refusals) {
     in f32 1x1x2 unknown
     in f32 1x4x2 unknown
     in f32 1x4x1 unknown
+    out f32 1 : 0
+    out f32 1 : 0
+    out f32 1 : 0
     refused recurrent: number of activations: got 1, need 3
 
     case unknown_activation
@@ -34,6 +39,8 @@ TEST(Recurrent, Refusals) {
     in f32 1x1x2 unknown
     in f32 1x1x2 unknown
     in f32 1x1x1 unknown
+    out f32 1 : 0
+    out f32 1 : 0
     refused recurrent: activation: got 99
 
     case integers
@@ -41,6 +48,8 @@ TEST(Recurrent, Refusals) {
     in s32 1x1x2 unknown
     in s32 1x1x2 unknown
     in s32 1x1x1 unknown
+    out f32 1 : 0
+    out f32 1 : 0
     refused recurrent: element type: got s32
   )");
   const std::vector<OpCase> cases = parse_op_cases(text);

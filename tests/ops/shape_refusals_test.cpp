@@ -286,9 +286,9 @@ TEST(ShapeRefusals, Sizes) {
     in s64 2 : 9223372036854775807 2
     refused constant_of_shape: shape of the result
     case constant_type
-    op ConstantOfShape dtype=17
+    op ConstantOfShape dtype=23
     in s64 1 : 1
-    refused constant_of_shape: element type: got 17, need 0 to 16
+    refused constant_of_shape: element type: got 23, need 0 to 22
     case constant_unknown
     op ConstantOfShape
     in s64 1 unknown

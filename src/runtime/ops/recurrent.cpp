@@ -46,11 +46,12 @@ struct Layer {
   const int64_t* activations;
   const double *alphas, *betas;
 
-  A activate(int which, A x) const {
-    if (params.clip > 0) {
-      const A limit = static_cast<A>(params.clip);
-      x = x > limit ? limit : x < -limit ? -limit : x;
-    }
+  A clipped(A x) const {
+    const A limit = static_cast<A>(params.clip);
+    return params.clip > 0 ? x > limit ? limit : x < -limit ? -limit : x : x;
+  }
+  A activate(int which, A x) const { return activate_unclipped(which, clipped(x)); }
+  A activate_unclipped(int which, A x) const {
     const auto activation = static_cast<RecurrentActivation>(activations[which]);
     const A alpha = static_cast<A>(alphas[which]), beta = static_cast<A>(betas[which]);
     if (activation == RecurrentActivation::kAffine) return alpha * x + beta;
@@ -87,7 +88,7 @@ struct Layer {
       const A cell = forget * before + input * activate(1, both(3, j, x, h));
       const A output = activate(0, both(1, j, x, h) + peephole(1, j, cell));
       c[j] = store_float<T>(cell);
-      y[j] = store_float<T>(output * activate(2, cell));
+      y[j] = store_float<T>(output * activate_unclipped(2, cell));
     }
   }
   void gru(const T* x, const T* h, T* reset_state, T* y) const {

@@ -28,7 +28,7 @@ struct RecurrentParams {
   bool batch_first = false;          // x [B,S,I], y [B,S,D,H], states [B,D,H]
   bool input_forget = false;         // LSTM: forget = 1 − input gate
   bool linear_before_reset = false;  // GRU: the reset gate scales r·h + its bias, not h
-  double clip = 0;                   // of what activations read; 0: none
+  double clip = 0;                   // of what gates read, as onnxruntime has it: not of the cell state; 0: none
   std::vector<int64_t> activations;  // RecurrentActivation, for each direction: RNN f, GRU f g, LSTM f g h
   std::vector<double> alphas, betas; // one for each activation
   INGOT_FIELDS(cell, direction, batch_first, input_forget, linear_before_reset, clip, activations, alphas, betas)
