@@ -15,6 +15,7 @@ namespace ingot::cli {
 namespace {
 
 std::atomic<bool> stop_requested{false};
+std::FILE* json_stream = nullptr;  // the real standard output, once text was turned away from it
 static_assert(std::atomic<bool>::is_always_lock_free, "the signal handler needs it");
 
 extern "C" void on_interrupt(int) {
@@ -87,12 +88,21 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
   }
 }
 
+void keep_stdout_for_json(const StandardOptions& options) {
+  if (options.json_path != "-" || json_stream) return;
+  std::fflush(stdout);
+  const int kept = ::dup(STDOUT_FILENO);
+  if (kept < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return;
+  json_stream = ::fdopen(kept, "wb");
+}
+
 Status write_json(const StandardOptions& options, const nlohmann::json& report) {
   if (options.json_path.empty()) return {};
   // Tensor names may be any bytes; the file must be UTF-8.
   const std::string text = report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   if (options.json_path == "-") {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    std::FILE* out = json_stream ? json_stream : stdout;
+    const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
     return written ? Status() : write_error("standard output");
   }
   // A device or a pipe is written to; only a file may be replaced.

@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, options.cpu_level);
   app.add_option("--timing-cache", options.timing_cache, "timings are read from and added to this file")->type_name("FILE");
-  app.add_option("--time-budget", options.time_budget_s, "seconds for tuning (0: as long as it takes)")->capture_default_str();
+  app.add_option("--time-budget", options.time_budget_s, "seconds for timing kernels, of the whole build a part (0: as long as it takes)")->capture_default_str();
   app.add_flag("--no-tune", flags.no_tune, "estimated costs instead of measured ones: the same on every machine");
   app.add_flag("--no-optimize", flags.no_optimize, "no optional passes");
   app.add_flag("--reference", options.reference_only, "every layer by reference code: slow, the oracle");
@@ -104,6 +104,7 @@ int main(int argc, char** argv) {
   app.add_option("--report", flags.report, "writes the build report as JSON")->type_name("FILE");
   cli::add_standard_options(app, standard);
   if (const auto done = cli::parse(app, argc, argv)) return *done;
+  cli::keep_stdout_for_json(standard);
 
   if (flags.output.empty()) flags.output = std::filesystem::path(flags.model).replace_extension(".engine").string();
   if (!flags.calib.empty() && !flags.calib_table.empty()) return cli::usage(kTool, "--calib and --calib-table: give one of them");
@@ -162,6 +163,7 @@ int main(int argc, char** argv) {
     if (Status status = write_table(*result->calibration_table); !status.ok()) return fail(status);
   }
   if (Status status = outputs.write(flags.report, std::as_bytes(std::span(result->report_json))); !status.ok()) return fail(status);
+  if (*options.stop) return fail(Status(StatusCode::kInterrupted, "build: interrupted before the engine was written"));
   if (Status status = outputs.write(flags.output, result->engine); !status.ok()) return fail(status);
 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -267,6 +267,7 @@ int main(int argc, char** argv) {
   cli::add_sample_flags(app, flags.samples);
   cli::add_standard_options(app, flags.standard);
   if (const auto done = cli::parse(app, argc, argv)) return *done;
+  cli::keep_stdout_for_json(flags.standard);
   if (!flags.table.empty()) {
     auto text = cli::read_text_file(flags.table);
     if (!text.ok()) return cli::fail(kTool, text.status());

@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   app.add_flag("--all", all, "also the tactics that refused, and the types of all results");
   cli::add_standard_options(app, standard);
   if (const auto done = cli::parse(app, argc, argv)) return *done;
+  cli::keep_stdout_for_json(standard);
   auto engine = Engine::load_file(path);
   if (!engine.ok()) return cli::fail(kTool, engine.status());
   const auto report = nlohmann::json::parse(engine->report_json(), nullptr, false);

@@ -232,6 +232,7 @@ int main(int argc, char** argv) {
   cli::add_sample_flags(app, flags.samples);
   cli::add_standard_options(app, flags.standard);
   if (const auto done = cli::parse(app, argc, argv)) return *done;
+  cli::keep_stdout_for_json(flags.standard);
   if (flags.engine.empty() == flags.onnx.empty()) {
     return cli::usage(kTool, "give an engine file, or --onnx MODEL");
   }

@@ -77,8 +77,23 @@ struct BuildResult {
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options);
 // Builds in memory and loads at once.
 Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options);
+// The same, as an object that keeps its options.
+class Builder;
+
 // Runs the FP32 network over the samples and returns the ranges of its activations.
 Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options);
+
+class Builder {
+ public:
+  explicit Builder(BuildOptions options = {}) : options_(std::move(options)) {}
+  BuildOptions& options() { return options_; }
+  Expected<BuildResult> build(const std::string& model_path) const { return ingot::build(model_path, options_); }
+  Expected<Engine> build_and_load(const std::string& model_path) const { return ingot::build_and_load(model_path, options_); }
+  Expected<CalibrationTable> calibrate(const std::string& model_path) const { return ingot::calibrate(model_path, options_); }
+
+ private:
+  BuildOptions options_;
+};
 
 // Copies one run's inputs into a context's own buffers and sets their shapes. A tensor whose name is empty, or that no input
 // has while there are as many tensors as inputs, takes the input of its place. Errors name the input.

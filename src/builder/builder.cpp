@@ -90,7 +90,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
 
   const bool trained = has_quantisation(graph);
   if (trained && options.int8)
-    built.warnings.push_back("the model brings its own Q/DQ: its scales are kept, calibration is not used");
+    built.warnings.push_back("the model brings its own Q/DQ: its scales are kept, no calibration is needed");
   if (trained) options.calibration_table.reset();
   if (options.int8 && !trained) {
     if (options.calibration_table) {
@@ -116,7 +116,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     const std::string text = cache.to_text();
     INGOT_TRY(write_file_atomically(options.timing_cache, std::as_bytes(std::span(text))));
   }
-  INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device));
+  INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device, options.stop));
 
   emitted.owned.plan.halve_blobs = options.fp16;
   VerifyResult verified;
@@ -129,7 +129,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     }
     // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
     INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
-    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample));
+    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample, options.stop));
   }
   emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
   built.plan = std::move(emitted.owned);

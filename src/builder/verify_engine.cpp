@@ -46,12 +46,14 @@ class LinearCopy {
 
 class Verifier final : public StepObserver {
  public:
-  Verifier(const Graph& graph, std::span<const NodeId> step_nodes) : graph_(graph), step_nodes_(step_nodes) {}
+  Verifier(const Graph& graph, std::span<const NodeId> step_nodes, const std::atomic<bool>* stop)
+      : graph_(graph), step_nodes_(step_nodes), stop_(stop) {}
   VerifyResult result;
   Status status;
 
   void after_step(size_t index, const Step& step, std::span<const ConstTensorRef> inputs, std::span<const ConstTensorRef> outputs,
                   double) override {
+    if (status.ok() && stop_ && *stop_) status = Status(StatusCode::kInterrupted, "build: interrupted while verifying");
     if (status.ok() && !step.shape_step) status = check(index, step, inputs, outputs);
   }
 
@@ -131,6 +133,7 @@ class Verifier final : public StepObserver {
 
   const Graph& graph_;
   std::span<const NodeId> step_nodes_;
+  const std::atomic<bool>* stop_;
 };
 
 std::vector<NamedTensor> random_sample(const Engine& engine) {
@@ -163,12 +166,12 @@ std::vector<NamedTensor> random_sample(const Engine& engine) {
 }  // namespace
 
 Expected<VerifyResult> verify_engine(const Graph& graph, std::span<const NodeId> step_nodes, const Engine& engine,
-                                     std::span<const NamedTensor> sample) {
+                                     std::span<const NamedTensor> sample, const std::atomic<bool>* stop) {
   INGOT_ASSIGN(ExecutionContext context, engine.create_context());
   for (const TensorInfo& output : engine.outputs()) (void)context.output_buffer(output.name);
   if (sample.empty()) INGOT_TRY(feed_sample(context, engine, random_sample(engine)));
   else INGOT_TRY(feed_sample(context, engine, sample));
-  Verifier verifier(graph, step_nodes);
+  Verifier verifier(graph, step_nodes, stop);
   context.set_observer(&verifier);
   INGOT_TRY(context.run());
   if (!verifier.status.ok()) return std::move(verifier.status);

@@ -2,6 +2,8 @@
 // within tolerance.
 #pragma once
 
+#include <atomic>
+
 #include "builder/graph/graph.h"
 #include "builder/plan/emit_plan.h"
 #include "ingot/builder.h"
@@ -17,6 +19,6 @@ struct VerifyResult {
 // Runs `sample` (empty: seeded random inputs at the profile's opt) and compares every step's result with what reference code
 // makes of the same inputs. kCheckFailed names the first step that differs.
 Expected<VerifyResult> verify_engine(const Graph& graph, std::span<const NodeId> step_nodes, const Engine& engine,
-                                     std::span<const NamedTensor> sample);
+                                     std::span<const NamedTensor> sample, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace ingot

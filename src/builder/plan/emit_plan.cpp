@@ -22,15 +22,18 @@ std::shared_ptr<const void> aligned_copy(std::span<const std::byte> bytes, std::
 
 class Emitter {
  public:
-  Emitter(const Graph& graph, const Selection& selection, const DeviceInfo& device)
-      : graph_(graph), selection_(selection), device_(device) {}
+  Emitter(const Graph& graph, const Selection& selection, const DeviceInfo& device, const std::atomic<bool>* stop)
+      : graph_(graph), selection_(selection), device_(device), stop_(stop) {}
 
   Expected<EmittedPlan> run() {
     plan_.target = "cpu-x86-64";
     plan_.device_fingerprint = device_.fingerprint;
     plan_.model_hash = graph_.model_hash();
     for (ValueId input : graph_.inputs()) emit_input(input);
-    for (NodeId id : graph_.topological_order()) INGOT_TRY(emit_node(id));
+    for (NodeId id : graph_.topological_order()) {
+      if (stop_ && *stop_) return Status(StatusCode::kInterrupted, "build: interrupted while packing weights");
+      INGOT_TRY(emit_node(id));
+    }
     for (ValueId output : graph_.outputs()) INGOT_TRY(emit_output(output));
     INGOT_TRY(place());
     result_.owned.plan = std::move(plan_);
@@ -273,6 +276,7 @@ class Emitter {
   const Graph& graph_;
   const Selection& selection_;
   const DeviceInfo& device_;
+  const std::atomic<bool>* stop_;
   Plan plan_;
   EmittedPlan result_;
   std::map<Key, uint32_t> slots_;
@@ -283,8 +287,9 @@ class Emitter {
 
 }  // namespace
 
-Expected<EmittedPlan> emit_plan(const Graph& graph, const Selection& selection, const DeviceInfo& device) {
-  return Emitter(graph, selection, device).run();
+Expected<EmittedPlan> emit_plan(const Graph& graph, const Selection& selection, const DeviceInfo& device,
+                                const std::atomic<bool>* stop) {
+  return Emitter(graph, selection, device, stop).run();
 }
 
 }  // namespace ingot

@@ -2,6 +2,8 @@
 // memory placed.
 #pragma once
 
+#include <atomic>
+
 #include "builder/graph/graph.h"
 #include "builder/tune/select_tactics.h"
 #include "runtime/engine.h"
@@ -14,6 +16,8 @@ struct EmittedPlan {
   uint64_t peak_live_bytes = 0;
 };
 
-Expected<EmittedPlan> emit_plan(const Graph& graph, const Selection& selection, const DeviceInfo& device);
+// `stop` may interrupt the packing of weights; null: nothing does.
+Expected<EmittedPlan> emit_plan(const Graph& graph, const Selection& selection, const DeviceInfo& device,
+                                const std::atomic<bool>* stop = nullptr);
 
 }  // namespace ingot
