@@ -88,6 +88,14 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
   }
 }
 
+CLI::Validator finite_range(double low, double high) {
+  return CLI::Validator([low, high](const std::string& text) {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return std::string();
+    return "got " + text + ", need a number from " + CLI::detail::to_string(low) + " to " + CLI::detail::to_string(high);
+  }, "");
+}
+
 void keep_stdout_for_json(const StandardOptions& options) {
   if (options.json_path != "-" || json_stream) return;
   std::fflush(stdout);

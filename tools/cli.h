@@ -40,6 +40,8 @@ void add_standard_options(CLI::App& app, StandardOptions& options);
 void add_cpu_level_option(CLI::App& app, std::string& level);
 // nullopt: go on; otherwise the exit code (help and version were printed, or the usage error was).
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv);
+// A number within both ends; NaN is in no range.
+CLI::Validator finite_range(double low, double high);
 // With --json -, text meant for people goes to stderr from here on, so that standard output is JSON alone. Call after parse().
 void keep_stdout_for_json(const StandardOptions& options);
 // Does nothing if no path was given. Writes beside the target and renames.

@@ -1,6 +1,7 @@
 // engine-build: an ONNX model, and calibration data for INT8, become an engine file.
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -48,6 +49,22 @@ struct Flags {
   bool no_tune = false, no_optimize = false, no_verify = false, calibrate_only = false;
 };
 
+// An output that would overwrite an input or another output; empty if there is none.
+std::string clashing_paths(const Flags& flags, const std::string& timing_cache, const std::string& json) {
+  const std::pair<const char*, const std::string*> paths[] = {
+      {"the model", &flags.model}, {"--calib-table", &flags.calib_table}, {"--output", &flags.output}, {"--report", &flags.report},
+      {"--save-calib-table", &flags.save_table}, {"--timing-cache", &timing_cache}, {"--json", &json}};
+  std::map<std::string, const char*> seen;
+  for (const auto& [name, path] : paths) {
+    if (path->empty() || *path == "-") continue;
+    std::error_code ignored;
+    if (std::filesystem::exists(*path, ignored) && !std::filesystem::is_regular_file(*path, ignored)) continue;
+    const auto [place, is_new] = seen.emplace(std::filesystem::weakly_canonical(*path, ignored).string(), name);
+    if (!is_new) return std::string(name) + " and " + place->second + " are one file: '" + *path + "'";
+  }
+  return {};
+}
+
 Status fill_options(const Flags& flags, BuildOptions& options) {
   for (const std::string& text : flags.profiles) {
     INGOT_ASSIGN(ShapeProfile profile, parse_profile(text));
@@ -86,15 +103,15 @@ int main(int argc, char** argv) {
   app.add_option("--save-calib-table", flags.save_table, "writes the calibration table of this build")->type_name("FILE");
   app.add_flag("--calibrate-only", flags.calibrate_only, "writes the table (--save-calib-table) and builds no engine");
   app.add_option("--method", flags.method, "how a histogram becomes a range")->capture_default_str()->check(CLI::IsMember({"minmax", "percentile", "entropy", "mse"}));
-  app.add_option("--percentile", options.percentile, "share of values kept at each side, in percent")->capture_default_str()->check(CLI::Range(50.0, 100.0));
-  app.add_option("--calib-samples", options.max_calibration_samples, "uses at most this many samples (0: all)")->capture_default_str();
+  app.add_option("--percentile", options.percentile, "share of values kept at each side, in percent")->capture_default_str()->check(cli::finite_range(50, 100));
+  app.add_option("--calib-samples", options.max_calibration_samples, "uses at most this many samples (0: all)")->capture_default_str()->check(CLI::NonNegativeNumber);
   app.add_option("--float-layer", options.float_layers, "keeps a layer or tensor in float (may be repeated)")->type_name("NAME");
   cli::add_sample_flags(app, samples);
   app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, options.cpu_level);
   app.add_option("--timing-cache", options.timing_cache, "timings are read from and added to this file")->type_name("FILE");
-  app.add_option("--time-budget", options.time_budget_s, "seconds for timing kernels, of the whole build a part (0: as long as it takes)")->capture_default_str();
+  app.add_option("--time-budget", options.time_budget_s, "seconds for timing kernels, of the whole build a part (0: as long as it takes)")->capture_default_str()->check(cli::finite_range(0, 1e6));
   app.add_flag("--no-tune", flags.no_tune, "estimated costs instead of measured ones: the same on every machine");
   app.add_flag("--no-optimize", flags.no_optimize, "no optional passes");
   app.add_flag("--reference", options.reference_only, "every layer by reference code: slow, the oracle");
@@ -110,6 +127,7 @@ int main(int argc, char** argv) {
   if (!flags.calib.empty() && !flags.calib_table.empty()) return cli::usage(kTool, "--calib and --calib-table: give one of them");
   if (flags.calibrate_only && flags.save_table.empty()) return cli::usage(kTool, "--calibrate-only: needs --save-calib-table FILE");
   if (flags.calibrate_only && flags.calib.empty()) return cli::usage(kTool, "--calibrate-only: needs --calib PATH");
+  if (const std::string clash = clashing_paths(flags, options.timing_cache, standard.json_path); !clash.empty()) return cli::usage(kTool, clash);
   if (Status status = fill_options(flags, options); !status.ok()) return fail(status);
 
   SampleFiles files;

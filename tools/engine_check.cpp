@@ -44,12 +44,13 @@ struct Closeness {
       a += x * x;
       b += y * y;
       noise += (x - y) * (x - y);
-      max_error = std::max(max_error, std::abs(x - y));
+      const double error = std::abs(x - y);
+      if (!(error <= max_error)) max_error = std::isnan(error) && !(std::isnan(x) && std::isnan(y)) ? HUGE_VAL : std::isnan(error) ? max_error : error;
     }
     signal += a;
     const double cosine = a == 0 && b == 0 ? 1 : a == 0 || b == 0 ? 0 : dot / std::sqrt(a * b);
     cosine_sum += cosine;
-    cosine_min = std::min(cosine_min, cosine);
+    if (!(cosine >= cosine_min)) cosine_min = cosine;  // a NaN is the worst of all
     ++count;
   }
   double cosine() const { return count ? cosine_sum / static_cast<double>(count) : 1; }
@@ -181,6 +182,9 @@ Status check(const Flags& flags) {
       const int64_t rows = classes ? want[0].shape.elements() / classes : 0;
       for (int64_t r = 0; r < rows && label < labels.size(); ++r, ++label) {
         const auto at = [&](const NamedTensor& t) { return floats(t).subspan(static_cast<size_t>(r * classes), static_cast<size_t>(classes)); };
+        if (labels[label] < 0 || labels[label] >= classes)
+          return Status(StatusCode::kInvalidArgument, "'" + flags.labels + "': class of sample " + std::to_string(label) + ": got " +
+                                                          std::to_string(labels[label]) + ", need 0 to " + std::to_string(classes - 1));
         reference_score.add(at(want[0]), labels[label]);
         engine_score.add(at(got[0]), labels[label]);
       }
@@ -193,6 +197,7 @@ Status check(const Flags& flags) {
   const auto end = Clock::now() + std::chrono::duration<double>(flags.seconds);
   for (int i = 0; Clock::now() < end && !*options.stop; ++i) INGOT_TRY(one_pair(i % 2 == 0));
 
+  if (*options.stop) return Status(StatusCode::kInterrupted, "interrupted");
   double cosine = 0, snr = 0;
   nlohmann::json outputs = nlohmann::json::array();
   int64_t counted = 0;
@@ -236,7 +241,7 @@ Status check(const Flags& flags) {
       broken = text;
     }
   }
-  if (flags.min_cosine > -2 && cosine < flags.min_cosine) {
+  if (flags.min_cosine > -2 && !(cosine >= flags.min_cosine)) {
     char text[96];
     std::snprintf(text, sizeof text, "cosine is %.5f: need %.5f", cosine, flags.min_cosine);
     broken += (broken.empty() ? "" : "; ") + std::string(text);
@@ -256,10 +261,10 @@ int main(int argc, char** argv) {
   app.add_option("--reference", flags.reference, "the ONNX model it was made from; built in FP32 in memory")->type_name("MODEL");
   app.add_option("--data", flags.data, "samples: a folder of images or arrays, or one file")->type_name("PATH");
   app.add_option("--labels", flags.labels, "true classes: lines 'name class' or one class a line")->type_name("FILE");
-  app.add_option("--max-drop", flags.max_drop, "fails if top-1 accuracy drops by more than this many points")->type_name("PERCENT");
-  app.add_option("--min-cosine", flags.min_cosine, "fails if the mean cosine to the reference is lower")->type_name("COSINE");
-  app.add_option("--samples", flags.max_samples, "uses at most this many (0: all)")->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "how long to time both, beyond the samples")->capture_default_str();
+  app.add_option("--max-drop", flags.max_drop, "fails if top-1 accuracy drops by more than this many points")->check(cli::finite_range(0, 100))->type_name("PERCENT");
+  app.add_option("--min-cosine", flags.min_cosine, "fails if the mean cosine to the reference is lower, or is no number")->check(cli::finite_range(-1, 1))->type_name("COSINE");
+  app.add_option("--samples", flags.max_samples, "uses at most this many (0: all)")->capture_default_str()->check(CLI::NonNegativeNumber);
+  app.add_option("--seconds", flags.seconds, "how long to time both, beyond the samples")->capture_default_str()->check(cli::finite_range(0, 1e6));
   app.add_option("--threads", flags.runtime.threads, "threads of a run")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, flags.runtime.cpu_level);
   app.add_option("--timing-cache", flags.timing_cache, "timings for the reference's build")->type_name("FILE");

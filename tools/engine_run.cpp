@@ -141,6 +141,7 @@ Status time_it(const Flags& flags, const Engine& engine, SampleSource* source) {
     INGOT_TRY(context.run());
     milliseconds.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count());
   }
+  if (*stop) return Status(StatusCode::kInterrupted, "interrupted while timing");
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const cli::LatencySummary latency = cli::summarize(milliseconds);
   int64_t batch = 1;
@@ -228,7 +229,7 @@ int main(int argc, char** argv) {
   app.add_flag("--profile", flags.profile, "times every layer");
   app.add_option("--threads", flags.runtime.threads, "threads of a run")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, flags.runtime.cpu_level);
-  app.add_option("--seconds", flags.seconds, "how long to time")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--seconds", flags.seconds, "how long to time")->capture_default_str()->check(cli::finite_range(1e-3, 1e6));
   cli::add_sample_flags(app, flags.samples);
   cli::add_standard_options(app, flags.standard);
   if (const auto done = cli::parse(app, argc, argv)) return *done;

@@ -25,10 +25,14 @@ std::string check_profile(const std::string& text) {
 }
 
 Expected<std::string> read_text_file(const std::string& path) {
+  // Devices and pipes may never end.
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return Status(StatusCode::kNotFound, "'" + path + "': there is no such file");
+  if (!std::filesystem::is_regular_file(path, error)) return Status(StatusCode::kInvalidArgument, "'" + path + "': cannot be read: not a regular file");
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || std::filesystem::is_directory(path) || !(text << file.rdbuf()))
-    return Status(StatusCode::kNotFound, "'" + path + "': cannot be read: " + (errno ? std::strerror(errno) : "not a file"));
+  if (!file) return Status(StatusCode::kNotFound, "'" + path + "': cannot be read: " + std::strerror(errno));
+  text << file.rdbuf();
   return text.str();
 }
 

@@ -60,6 +60,9 @@ Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptio
 }
 
 Expected<std::string> read_text(const std::string& path) {
+  struct stat kind;
+  if (::stat(path.c_str(), &kind) == 0 && !S_ISREG(kind.st_mode))
+    return Status(StatusCode::kInvalidArgument, "'" + path + "': not a regular file");  // a device may never end
   std::ifstream file(path, std::ios::binary);
   if (!file) return Status(StatusCode::kNotFound, "'" + path + "': cannot be opened: " + std::strerror(errno));
   std::ostringstream text;

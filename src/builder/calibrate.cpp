@@ -162,6 +162,9 @@ Expected<CalibrationTable> calibrate_graph(const Graph& graph, const BuildOption
   }
   table.samples = samples;
   for (auto& [name, entry] : observed) {
+    if (entry.values.non_finite() > 0)
+      return Status(StatusCode::kInvalidArgument, "calibration: tensor '" + name + "' holds NaN or infinite values: got " +
+                                                      std::to_string(entry.values.non_finite()) + ", need none; look at the data, or keep its readers in float");
     if (entry.values.count() == 0) continue;
     CalibrationRange range = clip_range(entry.values.histogram(), options.method, options.percentile);
     entry.quant = quantize_range_u8(range);

@@ -164,8 +164,11 @@ def json_files():
     run("engine-check", engine, *check, "--labels", DIGITS / "test/labels.txt", "--json", "check.json", code=0, errors=0)
     keys(work / "check.json", "samples", "threads", "accuracy.reference", "accuracy.engine", "top5", "cosine", "snr_db", "outputs", "latency_ms.engine",
          "latency_ms_detail", "file_bytes", "memory_bytes", "passed")
-    done = run("engine-check", engine, *check, "--min-cosine", "1.1", "--json", "broken.json", code=1, errors=1)
+    done = run("engine-check", engine, *check, "--min-cosine", "1", "--json", "broken.json", code=1, errors=1)
     expect(keys(work / "broken.json", "passed").get("passed") is False, f"engine-check: a broken contract passed: {done.stderr}")
+    run("engine-check", engine, *check, "--min-cosine", "nan", code=2, errors=1)
+    run("engine-build", DIGITS / "digits.onnx", "--no-tune", "-o", "two.engine", "--report", "two.engine", code=2, errors=1)
+    expect(not (work / "two.engine").exists(), "engine-build: wrote two outputs into one file")
     run("engine-check", "--table", "check.json", code=0, errors=0)
     run("engine-inspect", engine, "--all", "--json", "inspect.json", code=0, errors=0)
     keys(work / "inspect.json", "target", "model_hash", "arena_bytes", "weight_bytes", "report")

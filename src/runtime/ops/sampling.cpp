@@ -196,7 +196,7 @@ Side side_of(double low, double high, int64_t cells, const RoiAlignParams& param
   double length = high * params.spatial_scale - shift - side.start;
   if (!params.half_pixel) length = std::max(length, 1.0);
   side.cell = length / static_cast<double>(cells);
-  side.samples = params.sampling_ratio > 0 ? params.sampling_ratio : saturate_cast<int64_t>(std::ceil(side.cell));
+  side.samples = params.sampling_ratio > 0 ? params.sampling_ratio : std::max<int64_t>(0, saturate_cast<int64_t>(std::ceil(side.cell)));
   return side;
 }
 
@@ -247,12 +247,14 @@ Status run_reference(const RoiAlignParams& params, std::span<const ConstTensorRe
                         "fewer than 2^24 samples for each cell", StatusCode::kInvalidArgument);
         return;
       }
+      // A box without width has no samples, however high it is.
+      const int64_t sample_rows = right.samples > 0 ? down.samples : 0;
       for (int64_t cell = 0; cell < cells; ++cell)
         for (int64_t c = 0; c < x[1]; ++c) {
           const T* plane = inputs[0].as<T>() + (batch * x[1] + c) * x[2] * x[3];
           double sum = 0, best = 0;
           bool first = true;
-          for (int64_t i = 0; i < down.samples; ++i)
+          for (int64_t i = 0; i < sample_rows; ++i)
             for (int64_t j = 0; j < right.samples; ++j) {
               const Neighbours around =
                   neighbours_of(down.at(cell / params.width, i), right.at(cell % params.width, j), x[2], x[3]);
@@ -263,7 +265,7 @@ Status run_reference(const RoiAlignParams& params, std::span<const ConstTensorRe
                 first = false;
               }
             }
-          const double count = static_cast<double>(std::max<int64_t>(down.samples * right.samples, 1));
+          const double count = static_cast<double>(std::max<int64_t>(sample_rows * right.samples, 1));
           outputs[0].as<T>()[(r * x[1] + c) * cells + cell] = store_float<T>(params.max ? best : sum / count);
         }
     }
