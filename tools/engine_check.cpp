@@ -124,6 +124,9 @@ Status check(const Flags& flags) {
   line.clear();
   if (!built.ok()) return std::move(built.take_status()).with_context("reference");
   const Engine reference = *std::move(built);
+  if (reference.model_hash() != engine.model_hash())
+    std::cerr << kTool << ": note: the engine was built from another model file: got " << engine.model_hash() << ", the reference is "
+              << reference.model_hash() << '\n';
   if (reference.outputs().size() != engine.outputs().size())
     return Status(StatusCode::kInvalidArgument, "the engine was built from another model: got " + std::to_string(engine.outputs().size()) +
                                                     " outputs, need " + std::to_string(reference.outputs().size()));
