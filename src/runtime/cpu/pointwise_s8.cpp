@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "runtime/cpu/broadcast_rows.h"
 #include "runtime/cpu/s8_layer.h"
-#include "runtime/ops/broadcast.h"
 #include "runtime/ops/element.h"
 #include "runtime/ops/requantize.h"
 #include "runtime/thread_pool.h"
@@ -13,28 +13,6 @@ namespace ingot::cpu {
 namespace {
 
 constexpr int64_t kGrain = 4096;  // bytes below which another thread does not pay
-
-// Dims in the order of memory, with ones in front up to `rank`.
-Shape memory_shape(const Shape& shape, int rank, Layout layout) {
-  Shape result;
-  result.rank = rank;
-  for (int d = 0; d < rank; ++d) result[d] = d < rank - shape.rank ? 1 : shape[d - (rank - shape.rank)];
-  if (layout == Layout::kChannelsLast && rank >= 3) {
-    const int64_t channels = result[1];
-    for (int d = 1; d + 1 < rank; ++d) result[d] = result[d + 1];
-    result[rank - 1] = channels;
-  }
-  return result;
-}
-
-// Whether memory of this operand reads the same in the layout of the result.
-bool has_layout(const TensorType& type, const TensorType& result) {
-  if (type.layout == result.layout) return type.shape.rank == result.shape.rank || result.layout == Layout::kLinear;
-  const Shape shape = memory_shape(type.shape, result.shape.rank, Layout::kLinear);
-  int64_t behind = 1;
-  for (int d = 2; d < shape.rank; ++d) behind = shape[d] == 1 ? behind : 2;
-  return shape.rank < 3 || shape[1] == 1 || behind == 1;
-}
 
 class BinaryKernel final : public Kernel {
  public:
@@ -59,49 +37,16 @@ class BinaryKernel final : public Kernel {
     const Shape out = memory_shape(args.output_shapes[0], rank_, layout_);
     const std::array<Shape, 2> in = {memory_shape(args.input_shapes[0], rank_, layout_),
                                      memory_shape(args.input_shapes[1], rank_, layout_)};
-    const int64_t total = out.elements();
-    if (total == 0) return {};
-    const auto bytes = [](const void* p, int64_t at) { return static_cast<const uint8_t*>(p) + at; };
-    const auto go = [&](int64_t at, int64_t n, int64_t a, int64_t b, int64_t a_step, int64_t b_step) {
+    broadcast_rows<2>(out, in, kGrain, *args.pool, [&](int64_t at, int64_t n, const auto& offsets, const auto& steps) {
       BinaryRun run = run_;
       run.epilogue = &result;
-      run.a = bytes(args.inputs[0], a);
-      run.b = bytes(args.inputs[1], b);
-      run.a_step = a_step;
-      run.b_step = b_step;
+      run.a = static_cast<const uint8_t*>(args.inputs[0]) + offsets[0];
+      run.b = static_cast<const uint8_t*>(args.inputs[1]) + offsets[1];
+      run.a_step = steps[0];
+      run.b_step = steps[1];
       run.n = n;
       run.at = at;
       kernels_.binary(run);
-    };
-    const bool a_whole = in[0] == out, b_whole = in[1] == out;
-    if ((a_whole || in[0].elements() == 1) && (b_whole || in[1].elements() == 1)) {
-      args.pool->parallel_for(total, kGrain, [&](int64_t begin, int64_t end, int) {
-        go(begin, end - begin, a_whole ? begin : 0, b_whole ? begin : 0, a_whole, b_whole);
-      });
-      return {};
-    }
-    // Threads share the first dim that has more than one index; each walks the rest row by row.
-    int split = 0;
-    while (split + 1 < rank_ - 1 && out[split] == 1) ++split;
-    if (rank_ < 2) split = -1;
-    const int64_t parts = split < 0 ? 1 : out[split];
-    args.pool->parallel_for(parts, std::max<int64_t>(1, kGrain * parts / total), [&](int64_t begin, int64_t end, int) {
-      Shape part = out;
-      std::array<Shape, 2> part_in = in;
-      std::array<int64_t, 2> skip{};
-      int64_t out_skip = 0;
-      if (split >= 0) {
-        part[split] = end - begin;
-        out_skip = begin * (total / parts);
-        for (size_t i = 0; i < 2; ++i) {
-          if (in[i][split] == 1) continue;
-          skip[i] = begin * (in[i].elements() / in[i][split]);
-          part_in[i][split] = end - begin;
-        }
-      }
-      for_each_row<2>(part, part_in, [&](int64_t at, int64_t n, const auto& offsets, const auto& steps) {
-        go(out_skip + at, n, skip[0] + offsets[0], skip[1] + offsets[1], steps[0], steps[1]);
-      });
     });
     return {};
   }
@@ -131,7 +76,7 @@ class BinaryTactic final : public Tactic {
     if (y.dtype == DataType::kF32 ? y.quant.has_value() : !is_per_tensor_byte(y))
       return {"output is neither f32 nor u8/s8 with one scale"};
     if (!is_activation(params.activation.function)) return {"activation cannot be fused"};
-    if (!has_layout(a, y) || !has_layout(b, y)) return {"operands are not in the output's layout"};
+    if (!reads_in_layout(a, y) || !reads_in_layout(b, y)) return {"operands are not in the output's layout"};
     const float s_y = is_quantized(y) ? std::min(scale_of(y), 1.0f) : 1.0f;
     if (!(std::max({scale_of(a), scale_of(b), scale_of(a) * scale_of(b)}) / s_y < 1e20f)) return {"scales are too far apart"};
     return {};
