@@ -222,18 +222,7 @@ void run_integer(const Problem3d& p, const char* op, const Activation& activatio
         for (int64_t j = 0; j < count; ++j) {
           const int64_t i = first + j;
           const int32_t sum = static_cast<int32_t>(acc[j] + (bias ? static_cast<uint32_t>(bias[o]) : 0u));
-          int32_t q = 0;
-          float f = 0;
-          if (e.residual == IntEpilogue::Residual::kFloat)
-            f = residual.as<float>()[i];
-          else if (residual)
-            q = residual.type->dtype == DataType::kU8 ? residual.as<uint8_t>()[i] : residual.as<int8_t>()[i];
-          if (e.form == IntEpilogue::Form::kAccumulator)
-            y.as<int32_t>()[i] = sum;
-          else if (e.form == IntEpilogue::Form::kReal)
-            y.as<float>()[i] = epilogue_real(e, sum, m, q, f);
-          else
-            y.as<uint8_t>()[i] = static_cast<uint8_t>(epilogue_quantized(e, sum, m, q, f));  // s8 has the same bits
+          store_epilogue(e, sum, m, residual, y, i);
         }
       });
 }

@@ -118,18 +118,7 @@ void run_quantized(const MatMulParams& p, const Dims& d, const IntEpilogue& e, s
           const int64_t i = first + j, n = column + j;
           const int32_t sum = static_cast<int32_t>(acc[j] + (bias ? static_cast<uint32_t>(bias[n]) : 0u));
           const float m = multiplier(scale_of(a_type), scale_of(b_type, n), e.multiplier_scale(), p.alpha);
-          int32_t q = 0;
-          float f = 0;
-          if (e.residual == IntEpilogue::Residual::kFloat)
-            f = residual.as<float>()[i];
-          else if (residual)
-            q = residual.type->dtype == DataType::kU8 ? residual.as<uint8_t>()[i] : residual.as<int8_t>()[i];
-          if (e.form == IntEpilogue::Form::kAccumulator)
-            y.as<int32_t>()[i] = sum;
-          else if (e.form == IntEpilogue::Form::kReal)
-            y.as<float>()[i] = epilogue_real(e, sum, m, q, f);
-          else
-            y.as<uint8_t>()[i] = static_cast<uint8_t>(epilogue_quantized(e, sum, m, q, f));  // s8 has the same bits
+          store_epilogue(e, sum, m, residual, y, i);
         }
       });
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/ops/op_io.h"
 #include "runtime/ops/pointwise.h"
 #include "runtime/ops/quantize.h"
 
@@ -84,6 +85,23 @@ INGOT_REQUANTIZE int32_t epilogue_quantized(const IntEpilogue& e, int32_t acc, f
                                      e.lo, e.hi);
   }
   return quantize_value(epilogue_real(e, acc, m, q_residual, f_residual), e.scale, e.zero_point, e.lo, e.hi);
+}
+
+// Element i of a result, whatever the form and the residual.
+inline void store_epilogue(const IntEpilogue& e, int32_t sum, float m, const ConstTensorRef& residual, const TensorRef& y,
+                           int64_t i) {
+  int32_t q = 0;
+  float f = 0;
+  if (e.residual == IntEpilogue::Residual::kFloat)
+    f = residual.as<float>()[i];
+  else if (residual)
+    q = residual.type->dtype == DataType::kU8 ? residual.as<uint8_t>()[i] : residual.as<int8_t>()[i];
+  if (e.form == IntEpilogue::Form::kAccumulator)
+    y.as<int32_t>()[i] = sum;
+  else if (e.form == IntEpilogue::Form::kReal)
+    y.as<float>()[i] = epilogue_real(e, sum, m, q, f);
+  else
+    y.as<uint8_t>()[i] = static_cast<uint8_t>(epilogue_quantized(e, sum, m, q, f));  // s8 has the same bits
 }
 
 #undef INGOT_REQUANTIZE
