@@ -31,10 +31,10 @@ bool may_fold(const Graph& graph, const Node& node) {
 
 // The value of every output; the left-out ones too, since reference code writes all it is given a type for.
 Status compute(const Graph& graph, const Node& node, std::vector<Blob>& results) {
-  std::vector<OpOutput> inferred(node.outputs.size());
+  std::vector<BoundedOutput> inferred(node.outputs.size());
   INGOT_TRY(infer_node(graph, node.params, node.inputs, 0, inferred));
   std::vector<TensorType> types;
-  for (const OpOutput& output : inferred) types.push_back({output.dtype, output.shape, Layout::kLinear, {}});
+  for (const BoundedOutput& output : inferred) types.push_back({output.dtype, output.shape, Layout::kLinear, {}});
   std::vector<ConstTensorRef> inputs(node.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (node.inputs[i] != kNone) inputs[i] = {&graph.value(node.inputs[i]).type, graph.value(node.inputs[i]).constant->data()};
