@@ -32,6 +32,7 @@ struct ExecutionContext::Impl {
     bool is_input = false;
     Buffer bound;
     Arena own;
+    bool refused = false;  // there was no memory for `own`
   };
   // A step's arguments: parts of the lists below.
   struct Arguments {
@@ -80,8 +81,8 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 void ExecutionContext::Impl::prepare() {
-  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, {}, {}});
-  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, {}, {}});
+  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, {}, {}, false});
+  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, {}, {}, false});
   for (const ProfileEntry& entry : plan.profile) shapes.set_input_shape(entry.slot, entry.opt);
 
   homes.resize(plan.slots.size());
@@ -146,6 +147,8 @@ Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
   const uint64_t need = bytes_now(binding.slot);
   if (binding.bound.bytes >= need && (binding.bound.data || need == 0)) return {};
   const std::string where = std::string(binding.is_input ? "input '" : "output '") + slot.name + "'";
+  if (!binding.bound.data && binding.refused)
+    return Status(StatusCode::kOutOfMemory, where + ": got no memory, need " + std::to_string(slot.bytes) + " bytes");
   if (!binding.bound.data) return Status(StatusCode::kInvalidArgument, where + ": no memory is bound; call bind() first");
   return Status(StatusCode::kInvalidArgument, where + ": memory is too small: got " + std::to_string(binding.bound.bytes) +
                                                   " bytes, need " + std::to_string(need) + " for shape " +
@@ -187,6 +190,7 @@ Buffer ExecutionContext::Impl::own_buffer(std::string_view tensor, bool is_input
   const Slot& slot = plan.slots[binding->slot];
   if (binding->own.empty()) {
     Expected<Arena> memory = Arena::allocate(slot.bytes);
+    binding->refused = !memory.ok();
     if (!memory.ok()) return {};
     binding->own = *std::move(memory);
     // A context that is run before its inputs are filled shall not show what the memory held before.
@@ -267,7 +271,7 @@ Status ExecutionContext::run() noexcept try {
   return impl_->run();
 } catch (const std::bad_alloc&) {
   // Only an error's text is ever allocated here.
-  return Status(StatusCode::kOutOfMemory, "run");
+  return Status(StatusCode::kOutOfMemory, "run: out of memory");
 }
 
 void ExecutionContext::set_observer(StepObserver* observer) noexcept { impl_->observer = observer; }

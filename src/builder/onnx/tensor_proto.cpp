@@ -209,9 +209,10 @@ Expected<TensorContent> read_sparse_tensor(const onnx::SparseTensorProto& proto,
     return invalid("has indices of a wrong shape: got " + to_string(indices.type.shape) + ", need " + to_string(Shape{count}) +
                    " or " + to_string(Shape{count, shape.rank}));
   const int64_t size = static_cast<int64_t>(element_bytes(values.type.dtype));
-  if (elements > source.max_sparse_bytes / size)
-    return Status(StatusCode::kUnsupported, std::string(where) + ": sparse tensor is too large when dense: got " +
-                                                to_string(shape) + ", need ≤ " + std::to_string(source.max_sparse_bytes) + " bytes");
+  if (elements > (source.max_sparse_bytes - source.sparse_bytes) / size)
+    return Status(StatusCode::kUnsupported, std::string(where) + ": sparse tensor is too large when dense: got " + to_string(shape) + ", need ≤ " +
+                                                std::to_string(source.max_sparse_bytes) + " bytes for all of the model; store it dense");
+  source.sparse_bytes += elements * size;
   TensorContent content{TensorType{values.type.dtype, shape, Layout::kLinear, {}}, Blob(static_cast<size_t>(elements * size))};
   const auto index_at = [&](int64_t i) {
     int64_t value = 0;
