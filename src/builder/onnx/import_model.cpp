@@ -94,7 +94,12 @@ class ModelImporter {
     const std::vector<ModelInput> inputs = read_inputs(proto_, problems_);
     std::unordered_set<std::string> given;
     for (const auto& [name, index] : initialisers_) given.insert(name);
-    for (const auto& input : proto_.input()) given.insert(input.name());
+    for (const auto& input : proto_.input()) {
+      given.insert(input.name());
+      if (!initialisers_.contains(input.name())) continue;
+      // A declaration that cannot be read, as one without a shape, declares nothing.
+      if (auto declared = read_input(input); declared.ok()) declared_.emplace(input.name(), *std::move(declared));
+    }
     const std::vector<int> order = order_nodes(proto_, given, problems_);
     if (Status status = add_inputs(inputs); !status.ok()) problems_.add(status.code(), status.message());
     // What a malformed part would have made is unknown; the nodes that do not need it are looked at all the same.
@@ -205,9 +210,20 @@ class ModelImporter {
     return values_[name];
   }
 
+  static std::string difference(const TensorType& got, const ModelInput& need) {
+    bool same = got.dtype == need.dtype && got.shape.rank == need.shape.rank;
+    for (int i = 0; same && i < got.shape.rank; ++i) same = need.shape[i] == Shape::kDynamic || need.shape[i] == got.shape[i];
+    return same ? std::string() : "got " + to_string(got) + ", need " + to_string(TensorType{need.dtype, need.shape, Layout::kLinear, {}});
+  }
+
   static std::string initialiser(const std::string& name) { return "initialiser " + quoted(name); }
   // What is wrong with the tensor itself is a problem of the model; a file that cannot be read ends the import.
   Expected<ValueId> add_initialiser(const std::string& name, Expected<TensorContent> content) {
+    if (const auto declared = declared_.find(name); content.ok() && declared != declared_.end())
+      if (std::string wrong = difference(content->type, declared->second); !wrong.empty()) {
+        problems_.add(StatusCode::kInvalidModel, initialiser(name) + ": differs from the input of its name: " + wrong);
+        return kNone;
+      }
     if (content.ok()) return editor_.add_constant(name, std::move(content->type), std::move(content->bytes));
     Status status = content.take_status();
     if (status.code() != StatusCode::kInvalidModel && status.code() != StatusCode::kUnsupported) return status;
@@ -354,6 +370,7 @@ class ModelImporter {
   std::vector<int> origins_;                           // of each node: the model's function it came from, or −1
   std::unordered_map<std::string, int> initialisers_;  // index; −1 − index for sparse ones
   std::unordered_map<std::string, ValueId> values_;
+  std::unordered_map<std::string, ModelInput> declared_;  // inputs that have an initialiser
   ModelProblems problems_;
   std::string profile_text_;
 };
