@@ -48,8 +48,9 @@ ExitCode exit_code(StatusCode code) {
 
 ExitCode fail(std::string_view tool, const Status& status) {
   std::string line = std::string(tool) + ": error: " + std::string(status.message());
+  const bool is_list = status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kInvalidModel;
   for (char& c : line)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    if (static_cast<unsigned char>(c) < ' ' && !(c == '\n' && is_list)) c = ' ';
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
   return exit_code(status.code());

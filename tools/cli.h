@@ -23,7 +23,8 @@ enum ExitCode : int {
 };
 ExitCode exit_code(StatusCode code);
 
-// Prints "<tool>: error: <message>" as one line to stderr (line breaks become blanks) and returns the exit code.
+// Prints "<tool>: error: <message>" to stderr and returns the exit code. It is one line (line breaks become blanks), but for
+// what is wrong with a model, which may be a list.
 ExitCode fail(std::string_view tool, const Status& status);
 
 // The same for a command line that makes no sense.

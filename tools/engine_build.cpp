@@ -14,12 +14,7 @@ namespace {
 using namespace ingot;
 constexpr const char* kTool = "engine-build";
 
-// Unsupported nodes are a list; everything else is one line.
-int fail(const Status& status) {
-  if (status.code() != StatusCode::kUnsupported) return cli::fail(kTool, status);
-  std::cerr << kTool << ": error: " << status.message() << '\n';
-  return cli::kExitUnsupported;
-}
+int fail(const Status& status) { return cli::fail(kTool, status); }
 
 // The files of one build: if one cannot be written, none stays behind.
 class Outputs {

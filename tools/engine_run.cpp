@@ -237,10 +237,5 @@ int main(int argc, char** argv) {
   if (flags.engine.empty() == flags.onnx.empty()) {
     return cli::usage(kTool, "give an engine file, or --onnx MODEL");
   }
-  Status status = run(flags);
-  if (status.code() == StatusCode::kUnsupported) {
-    std::cerr << kTool << ": error: " << status.message() << '\n';
-    return cli::kExitUnsupported;
-  }
-  return cli::finish(kTool, status);
+  return cli::finish(kTool, run(flags));
 }

@@ -145,7 +145,7 @@ Expected<T> guarded(F&& body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return Status(StatusCode::kOutOfMemory, "build: out of memory");
+    return Status(StatusCode::kOutOfMemory, "build: out of memory; use a smaller --profile, or --no-verify, which needs less");
   } catch (const std::exception& error) {
     return Status(StatusCode::kInternal, std::string("build: ") + error.what());
   }

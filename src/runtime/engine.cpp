@@ -41,7 +41,7 @@ Status check_options(const RuntimeOptions& options) {
   return {};
 }
 
-Status out_of_memory(const char* where) { return Status(StatusCode::kOutOfMemory, std::string(where) + ": out of memory"); }
+Status out_of_memory(const char* where) { return Status(StatusCode::kOutOfMemory, std::string(where) + ": out of memory; it needs the weights, the arena and some more"); }
 
 Operand operand_of(const Plan& plan, uint32_t slot_index, bool packed) {
   Operand operand;

@@ -33,6 +33,7 @@ struct ExecutionContext::Impl {
     bool late = false;  // an output of a late step: needs memory for its largest shape
     Buffer bound;
     Arena own;
+    bool refused = false;  // there was no memory for `own`
   };
   // A step's arguments: parts of the lists below.
   struct Arguments {
@@ -84,8 +85,8 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 void ExecutionContext::Impl::prepare() {
-  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, false, {}, {}});
-  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, false, {}, {}});
+  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, false, {}, {}, false});
+  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, false, {}, {}, false});
   for (const Step& step : plan.steps)
     for (Binding& binding : bindings)
       if (step.late && std::find(step.outputs.begin(), step.outputs.end(), binding.slot) != step.outputs.end()) binding.late = true;
@@ -154,6 +155,8 @@ Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
   const uint64_t need = bytes_now(binding);
   if (binding.bound.bytes >= need && (binding.bound.data || need == 0)) return {};
   const std::string where = std::string(binding.is_input ? "input '" : "output '") + slot.name + "'";
+  if (!binding.bound.data && binding.refused)
+    return Status(StatusCode::kOutOfMemory, where + ": got no memory, need " + std::to_string(slot.bytes) + " bytes");
   if (!binding.bound.data) return Status(StatusCode::kInvalidArgument, where + ": no memory is bound; call bind() first");
   return Status(StatusCode::kInvalidArgument, where + ": memory is too small: got " + std::to_string(binding.bound.bytes) +
                                                   " bytes, need " + std::to_string(need) + " for shape " +
@@ -213,6 +216,7 @@ Buffer ExecutionContext::Impl::own_buffer(std::string_view tensor, bool is_input
   const Slot& slot = plan.slots[binding->slot];
   if (binding->own.empty()) {
     Expected<Arena> memory = Arena::allocate(slot.bytes);
+    binding->refused = !memory.ok();
     if (!memory.ok()) return {};
     binding->own = *std::move(memory);
     // A context that is run before its inputs are filled shall not show what the memory held before.
@@ -293,7 +297,7 @@ Status ExecutionContext::run() noexcept try {
   return impl_->run();
 } catch (const std::bad_alloc&) {
   // Only an error's text is ever allocated here.
-  return Status(StatusCode::kOutOfMemory, "run");
+  return Status(StatusCode::kOutOfMemory, "run: out of memory");
 }
 
 void ExecutionContext::set_observer(StepObserver* observer) noexcept { impl_->observer = observer; }

@@ -38,7 +38,7 @@ TEST(PlanValidator, RefusesWhatMakesNoSense) {
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = 64; }},
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = ~uint64_t{63}; }},
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = 8; }},
-      {"bytes are too many", add_relu_plan, [](Plan& p) { p.arena_bytes = kMaxArenaBytes + 1; }},
+      {"bytes, need ≤ 68719476736", add_relu_plan, [](Plan& p) { p.arena_bytes = kMaxArenaBytes + 1; }},
       {"size: got 20 bytes, need 24", add_relu_plan, [](Plan& p) { p.slots[2].bytes = 20; }},
       {"is negative or too large", add_relu_plan, [](Plan& p) { p.slots[2].max_shape = p.slots[2].type.shape = {int64_t{1} << 40, int64_t{1} << 40}; }},
       {"is negative or too large", add_relu_plan, [](Plan& p) { p.slots[2].max_shape = p.slots[2].type.shape = {2, -3}; }},
