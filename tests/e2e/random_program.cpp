@@ -166,12 +166,19 @@ Expected<std::vector<Tensor>> evaluate(const Program& program, const std::vector
     const bool layer = kind_of(node.params) == OpKind::kConv || kind_of(node.params) == OpKind::kMatMul;
     if (noise.relative > 0 && layer && operands.size() > 2 && operands[2].data)
       operands[2] = disturbed(operands[2], noise, 31 * node.outputs[0], 0.5 * scales[node.inputs[0]] * scales[node.inputs[1]]);
+    // So values near the middle between two integers may go either way.
+    if (noise.relative > 0 && kind_of(node.params) == OpKind::kQuantizeLinear) {
+      float scale = 0;
+      for (size_t k = 0; k < operands[1].data->size() / sizeof(float); ++k) scale = std::max(scale, operands[1].ref().as<float>()[k]);
+      operands[0] = disturbed(operands[0], noise, 37 * node.outputs[0], 0.005 * static_cast<double>(scale));
+    }
     INGOT_ASSIGN(auto results, call(node, operands, operand_known, node.outputs.size(), noise));
     const bool all_known = results_are_known(node, operands, operand_known, results);
     for (size_t i = 0; i < results.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       values[node.outputs[i]] = std::move(results[i]);
       known[node.outputs[i]] = all_known;
+      if (!node.inputs.empty() && node.inputs[0] != kNone && is_exact(node.params)) scales[node.outputs[i]] = scales[node.inputs[0]];
       if (kind_of(node.params) == OpKind::kDequantizeLinear)
         for (size_t k = 0; k < operands[1].data->size() / sizeof(float); ++k)
           scales[node.outputs[i]] = std::max(scales[node.outputs[i]], static_cast<double>(operands[1].ref().as<float>()[k]));
