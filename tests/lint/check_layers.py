@@ -36,6 +36,7 @@ FILE_RULES = {
     "src/runtime/engine.cpp": "runtime/format/*",                     # the one door to the file format
     "src/runtime/tactic_registry.cpp": "runtime/cpu/tactics.inc",     # the one list of tactics
     "src/runtime/tactic.h": "runtime/cpu/cpu_features.h",             # DeviceInfo holds the instruction sets
+    "src/runtime/cpu/*_onednn.*": "ingot/onednn.h oneapi/dnnl/* omp.h",  # an optional library
     "src/runtime/thread_pool.cpp": "immintrin.h",                     # the pause instruction
     "src/runtime/format/engine_file.cpp": "runtime/ops/half.h",       # weights stored in 16 bits
     "src/runtime/format/plan_codec.cpp": "plan_generated.h",
