@@ -11,6 +11,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#ifdef INGOT_WITH_ONEDNN
+#include "ingot/onednn.h"
+#endif
+
 namespace ingot::cli {
 namespace {
 
@@ -79,6 +83,9 @@ void add_cpu_level_option(CLI::App& app, std::string& level) {
 }
 
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
+#ifdef INGOT_WITH_ONEDNN
+  add_onednn_tactics();  // any tool may meet an engine that uses them
+#endif
   try {
     app.parse(argc, argv);
     return std::nullopt;

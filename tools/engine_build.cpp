@@ -111,6 +111,7 @@ int main(int argc, char** argv) {
   app.add_flag("--no-optimize", flags.no_optimize, "no optional passes");
   app.add_flag("--reference", options.reference_only, "every layer by reference code: slow, the oracle");
   app.add_flag("--no-verify", flags.no_verify, "does not replay the engine against reference code");
+  app.add_option("--tactics", options.tactic_libraries, "permits kernels of a library, whose runs allocate: onednn")->type_name("LIBRARY")->check(CLI::IsMember({"onednn"}));
   app.add_option("--disable-pass", flags.disabled, "leaves a pass out (may be repeated)")->type_name("PASS");
   app.add_option("--dump-graphs", options.dump_graphs_dir, "writes the graph after each pass into a folder")->type_name("DIR");
   app.add_option("--report", flags.report, "writes the build report as JSON")->type_name("FILE");
@@ -189,6 +190,7 @@ int main(int argc, char** argv) {
   std::printf("%s: %.1f KB, %d layers (%d in int8), arena %.1f KB, %.1f s\n", flags.output.c_str(),
               static_cast<double>(result->engine.size()) / 1e3, summary["layers"].get<int>(), summary["int8_layers"].get<int>(),
               report["memory"]["arena_bytes"].get<double>() / 1e3, seconds);
+  if (report["run_allocates"].get<bool>()) std::printf("runs of this engine allocate: some layers are oneDNN's (--tactics)\n");
   if (report.contains("fp16")) std::printf("fp16: %s\n", report["fp16"].get<std::string>().c_str());
   return cli::finish(kTool, {});
 }

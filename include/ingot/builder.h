@@ -59,6 +59,10 @@ struct BuildOptions {
   bool optimize = true;                 // false: no optional passes
   bool verify = true;                   // replay against the reference before handing the engine out
 
+  // Optional libraries whose tactics may be chosen, as "onednn" (ingot/onednn.h). An engine that uses one says so, needs it at
+  // load, and its runs allocate.
+  std::vector<std::string> tactic_libraries;
+
   std::vector<std::string> disabled_passes;
   std::string dump_graphs_dir;
 

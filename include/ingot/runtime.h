@@ -85,6 +85,8 @@ class Engine {
   size_t weight_bytes() const;             // constants and packed weights, shared by all contexts
   std::string_view report_json() const;    // the builder's decisions and reasons; may be empty
   std::string_view model_hash() const;
+  // Whether some layers run on a library that allocates in each run: only where the build permitted it (--tactics).
+  bool run_allocates() const;
   std::string_view target() const;
   const Plan& plan() const;                // for tools; see src/runtime/plan.h
   Expected<ExecutionContext> create_context() const;

@@ -22,6 +22,7 @@
 #include "builder/plan/emit_plan.h"
 #include "builder/verify_engine.h"
 #include "runtime/format/engine_file.h"
+#include "runtime/tactic_registry.h"
 
 namespace ingot {
 namespace {
@@ -46,6 +47,15 @@ Status check_float_layers(const Graph& graph, const std::vector<std::string>& na
   for (const std::string& name : names)
     if (!known.contains(name))
       return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
+  return {};
+}
+
+Status check_libraries(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto tactics = TacticRegistry::builtin().all();
+    if (std::any_of(tactics.begin(), tactics.end(), [&](const Tactic* tactic) { return tactic->info().library == name && !name.empty(); })) continue;
+    return Status(StatusCode::kInvalidArgument, "tactics: this program has none of '" + name + "': got a build without it, need one configured with INGOT_WITH_ONEDNN for onednn");
+  }
   return {};
 }
 
@@ -87,6 +97,7 @@ struct Built {
 Expected<Built> build_plan(const std::string& model_path, const BuildOptions& given) {
   BuildOptions options = given;
   INGOT_TRY(check_pass_names(options.disabled_passes));
+  INGOT_TRY(check_libraries(options.tactic_libraries));
   Built built;
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
   INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));

@@ -62,6 +62,9 @@ Operand operand_of(const Plan& plan, uint32_t slot_index, bool packed) {
 Status load_step(Engine::Impl& engine, const Step& step, LoadedStep& loaded) {
   const Plan& plan = engine.plan();
   const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
+  if (!tactic && step.tactic.find(".onednn") != std::string::npos)
+    return Status(StatusCode::kVersionMismatch, "tactic '" + step.tactic + "' needs oneDNN, which this program was built without; "
+                                                "build the engine without --tactics onednn, or link ingot_onednn and call add_onednn_tactics()");
   if (!tactic || tactic->info().op != kind_of(step.params))
     return Status(StatusCode::kVersionMismatch, "tactic '" + step.tactic + "' is not known to this runtime for " +
                                                     std::string(to_string(kind_of(step.params))) +
@@ -79,6 +82,7 @@ Status load_step(Engine::Impl& engine, const Step& step, LoadedStep& loaded) {
   if (tactic->packed_inputs(problem) != step.packed_inputs)
     return Status(StatusCode::kInvalidEngine, "tactic '" + step.tactic + "': packed inputs: got " + std::to_string(step.packed_inputs) +
                                                   ", need " + std::to_string(tactic->packed_inputs(problem)) + "; rebuild the engine");
+  engine.run_allocates = engine.run_allocates || !tactic->info().library.empty();
   const uint64_t workspace = tactic->workspace_bytes(problem);
   if (workspace > kMaxArenaBytes) return Status(StatusCode::kInvalidEngine, "tactic '" + step.tactic + "' needs too much workspace");
   if (workspace > step.workspace_bytes) {
@@ -239,6 +243,7 @@ size_t Engine::weight_bytes() const {
 
 std::string_view Engine::report_json() const { return impl_->owned.report_json; }
 std::string_view Engine::model_hash() const { return plan().model_hash; }
+bool Engine::run_allocates() const { return impl_->run_allocates; }
 std::string_view Engine::target() const { return plan().target; }
 const Plan& Engine::plan() const { return impl_->plan(); }
 

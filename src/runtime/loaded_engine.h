@@ -21,6 +21,7 @@ struct Engine::Impl {
   RuntimeOptions options;
   DeviceInfo device;
   std::vector<LoadedStep> steps;
+  bool run_allocates = false;           // some tactic is of a library
   uint64_t shared_workspace_bytes = 0;  // behind the plan's arena
   std::vector<const void*> constants;   // per slot; null if it is none or is packed everywhere
 

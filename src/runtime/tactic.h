@@ -42,6 +42,8 @@ struct TacticInfo {
   std::string_view name;  // "<backend>.<op>.<algorithm>.<types>[.<layout>]"
   uint32_t version;       // raised when the blob or the semantics change
   OpKind op;
+  std::string_view library = {};  // the library beyond C++'s own that it needs, as "onednn": then used only where a build
+                                  // permits it by that name, and exempt from "allocates nothing"
 };
 
 class Kernel {

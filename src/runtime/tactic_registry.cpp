@@ -22,9 +22,21 @@ TacticRegistry::TacticRegistry() : by_op_(static_cast<size_t>(OpKind::kCount)) {
 #undef INGOT_CPU_TACTICS
 }
 
-const TacticRegistry& TacticRegistry::builtin() {
-  static const TacticRegistry registry;
+TacticRegistry& TacticRegistry::instance() {
+  static TacticRegistry registry;
   return registry;
+}
+
+const TacticRegistry& TacticRegistry::builtin() { return instance(); }
+
+void TacticRegistry::add(std::span<const Tactic* const> tactics) {
+  TacticRegistry& registry = instance();
+  for (const Tactic* tactic : tactics) {
+    if (registry.find(tactic->info().name)) continue;
+    registry.all_.push_back(tactic);
+    auto& same_op = registry.by_op_[static_cast<size_t>(tactic->info().op)];
+    same_op.insert(same_op.empty() ? same_op.end() : same_op.end() - 1, tactic);
+  }
 }
 
 std::span<const Tactic* const> TacticRegistry::for_op(OpKind op) const {

@@ -1,4 +1,4 @@
-// Name and version → Tactic; candidates by op. Filled once from the explicit list in cpu/tactics.inc.
+// Name and version → Tactic; candidates by op. Filled once from the explicit list in cpu/tactics.inc; a program may add more.
 #pragma once
 
 #include <span>
@@ -13,6 +13,9 @@ class TacticRegistry {
  public:
   // All tactics built into this library, in the order of the lists; the reference tactic of each op comes last.
   static const TacticRegistry& builtin();
+  // Adds tactics of an optional library, before the reference ones; those it has already are left out. Before the first use
+  // by any other thread.
+  static void add(std::span<const Tactic* const> tactics);
 
   std::span<const Tactic* const> for_op(OpKind op) const;
   const Tactic* find(std::string_view name) const;  // null if unknown
@@ -20,6 +23,7 @@ class TacticRegistry {
 
  private:
   TacticRegistry();
+  static TacticRegistry& instance();
   std::vector<const Tactic*> all_;
   std::vector<std::vector<const Tactic*>> by_op_;
 };
