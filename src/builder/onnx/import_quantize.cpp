@@ -30,8 +30,9 @@ void import_quantize_linear(NodeImporter& node) {
   params.block_size = node.integer("block_size", 0);
   check_scales(node, scale);
   const int64_t output_dtype = node.integer("output_dtype", 0);
-  if (const int64_t precision = node.integer("precision", 0); precision != 0)
-    node.unsupported("attribute 'precision' is not supported: got " + std::to_string(precision) + ", need 0");
+  // We divide in f32, whatever the type of the scale; so only a wider division would be another one.
+  if (const int64_t precision = node.integer("precision", 0); precision == onnx::TensorProto::DOUBLE)
+    node.unsupported("attribute 'precision' is not supported: got " + std::to_string(precision) + " (double)");
   if (!node.ok()) return;
   if (output_dtype != 0) {
     auto dtype = data_type_from_onnx(output_dtype);
