@@ -28,6 +28,7 @@ struct KernelArgs {
   std::span<const Shape> output_shapes;
   void* workspace = nullptr;             // workspace_bytes() at the profile's maximum
   ThreadPool* pool = nullptr;            // never null
+  void* stream = nullptr;                // on a GPU: where the kernel is launched; pointers above are device addresses then
 };
 
 }  // namespace ingot
