@@ -104,6 +104,7 @@ Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options) {
   engine->steps.resize(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
+    engine->steps[i].late = step.late;
     engine->steps[i].alias = is_alias_step(plan, step);
     if (step.shape_step) continue;
     Status status = load_step(*engine, step, engine->steps[i]);

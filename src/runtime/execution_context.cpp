@@ -30,6 +30,7 @@ struct ExecutionContext::Impl {
   struct Binding {
     uint32_t slot = 0;
     bool is_input = false;
+    bool late = false;  // an output of a late step: needs memory for its largest shape
     Buffer bound;
     Arena own;
   };
@@ -41,14 +42,17 @@ struct ExecutionContext::Impl {
 
   Binding* find(std::string_view tensor);
   Binding* find(std::string_view tensor, bool is_input);
-  uint64_t bytes_now(uint32_t slot) const {
-    return static_cast<uint64_t>(shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype);
+  uint64_t bytes_now(const Binding& binding) const {
+    const Slot& slot = plan.slots[binding.slot];
+    const Shape& shape = binding.late ? slot.max_shape : shapes.shape(binding.slot);
+    return static_cast<uint64_t>(shape.elements()) * element_bytes(slot.type.dtype);
   }
   Status check_bound(const Binding& binding) const;
   void prepare();
   Status update_shapes();
   void update_pointers();
   Status run();
+  Status run_late_step(size_t step_index);
   void observe(size_t step_index, double elapsed_us);
   Buffer own_buffer(std::string_view tensor, bool is_input);
 
@@ -80,8 +84,11 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 void ExecutionContext::Impl::prepare() {
-  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, {}, {}});
-  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, {}, {}});
+  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, false, {}, {}});
+  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, false, {}, {}});
+  for (const Step& step : plan.steps)
+    for (Binding& binding : bindings)
+      if (step.late && std::find(step.outputs.begin(), step.outputs.end(), binding.slot) != step.outputs.end()) binding.late = true;
   for (const ProfileEntry& entry : plan.profile) shapes.set_input_shape(entry.slot, entry.opt);
 
   homes.resize(plan.slots.size());
@@ -114,6 +121,7 @@ void ExecutionContext::Impl::prepare() {
     if (loaded.shared_workspace) args.workspace = arena.at(align_up(plan.arena_bytes));
     else if (step.workspace_bytes != 0) args.workspace = arena.at(step.workspace_offset);
     args.pool = &pool;
+    if (step.late) args.produced_shapes = {operand_shapes.data() + first + inputs, outputs};
   }
 }
 
@@ -143,13 +151,13 @@ void ExecutionContext::Impl::update_pointers() {
 
 Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
   const Slot& slot = plan.slots[binding.slot];
-  const uint64_t need = bytes_now(binding.slot);
+  const uint64_t need = bytes_now(binding);
   if (binding.bound.bytes >= need && (binding.bound.data || need == 0)) return {};
   const std::string where = std::string(binding.is_input ? "input '" : "output '") + slot.name + "'";
   if (!binding.bound.data) return Status(StatusCode::kInvalidArgument, where + ": no memory is bound; call bind() first");
   return Status(StatusCode::kInvalidArgument, where + ": memory is too small: got " + std::to_string(binding.bound.bytes) +
                                                   " bytes, need " + std::to_string(need) + " for shape " +
-                                                  to_string(shapes.shape(binding.slot)));
+                                                  to_string(binding.late ? slot.max_shape : shapes.shape(binding.slot)));
 }
 
 Status ExecutionContext::Impl::run() {
@@ -161,13 +169,31 @@ Status ExecutionContext::Impl::run() {
     const LoadedStep& loaded = engine->steps[i];
     if (!loaded.kernel) continue;  // shape arithmetic, done when the shapes were set
     const Clock::time_point start = observer ? Clock::now() : Clock::time_point();
-    if (!loaded.alias) {
-      Status status = loaded.kernel->run(arguments[i].kernel);
-      if (!status.ok()) return std::move(status).with_context("step '" + plan.steps[i].name + "' (" + plan.steps[i].tactic + ")");
-    }
+    Status status = loaded.late ? run_late_step(i) : loaded.alias ? Status() : loaded.kernel->run(arguments[i].kernel);
+    if (!status.ok()) return std::move(status).with_context("step '" + plan.steps[i].name + "' (" + plan.steps[i].tactic + ")");
     if (observer) observe(i, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
   }
   return {};
+}
+
+// Shapes first, from the values that earlier steps have left in memory; then the kernel; then the shapes that it counted.
+Status ExecutionContext::Impl::run_late_step(size_t step_index) {
+  const Step& step = plan.steps[step_index];
+  const KernelArgs& args = arguments[step_index].kernel;
+  INGOT_TRY(shapes.run_late(step, args.inputs));
+  const size_t first = arguments[step_index].first;
+  bool all_empty = true;
+  for (size_t k = 0; k < step.inputs.size() + step.outputs.size(); ++k) {
+    const uint32_t slot = operand_slots[first + k];
+    if (slot == kNoIndex) continue;
+    operand_shapes[first + k] = shapes.shape(slot);
+    all_empty = all_empty && (k < step.inputs.size() || shapes.shape(slot).elements() == 0);
+  }
+  const bool counts = shapes.counts();
+  // With nothing to write, kernels are spared sizes of zero.
+  if (engine->steps[step_index].alias || (all_empty && !counts)) return {};
+  INGOT_TRY(engine->steps[step_index].kernel->run(args));
+  return counts ? shapes.take_produced(step, args.produced_shapes) : Status();
 }
 
 void ExecutionContext::Impl::observe(size_t step_index, double elapsed_us) {
