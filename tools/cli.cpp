@@ -77,6 +77,10 @@ void add_standard_options(CLI::App& app, StandardOptions& options) {
   app.add_option("--json", options.json_path, "write the result as JSON to FILE (- for standard output)")->type_name("FILE");
 }
 
+void add_backend_option(CLI::App& app, std::string& backend) {
+  app.add_option("--backend", backend, "which plan of the engine: cpu, cuda (default: the best that this machine runs)")->check(CLI::IsMember({"cpu", "cuda"}));
+}
+
 void add_cpu_level_option(CLI::App& app, std::string& level) {
   app.add_option("--cpu-level", level, "uses no newer instructions than these")
       ->check(CLI::IsMember({"scalar", "avx2", "avx_vnni", "avx512_vnni"}));

@@ -39,6 +39,7 @@ struct StandardOptions {
 void add_standard_options(CLI::App& app, StandardOptions& options);
 // --cpu-level, one of the instruction sets that the runtime knows.
 void add_cpu_level_option(CLI::App& app, std::string& level);
+void add_backend_option(CLI::App& app, std::string& backend);
 // nullopt: go on; otherwise the exit code (help and version were printed, or the usage error was).
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv);
 // A number within both ends; NaN is in no range.
