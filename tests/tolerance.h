@@ -64,6 +64,14 @@ inline Tolerance tolerance_of(const OpParams& params, DataType type) {
   return tolerance_of(kind_of(params), type);
 }
 
+// Whole graphs, optimised against unoptimised. An output may differ by `relative` of its tensor's largest magnitude, or by
+// `spread` times what evaluations with relative errors up to `noise` in every float sum move it; where these move it by more
+// than the share `chaotic`, nothing can be said.
+struct GraphTolerance {
+  double relative = 1e-5, noise = 0x1p-20, spread = 6, chaotic = 0.02;
+  uint64_t noise_runs = 6;
+};
+inline constexpr GraphTolerance kGraphTolerance;
 // How far a pass may move a graph's results: each value relative to itself or 1, whichever is more, or relative to the
 // largest magnitude of its output. Passes that change numbers on purpose name a class in their cases.
 struct PassTolerance {

@@ -52,8 +52,9 @@ ExitCode exit_code(StatusCode code) {
 
 ExitCode fail(std::string_view tool, const Status& status) {
   std::string line = std::string(tool) + ": error: " + std::string(status.message());
+  const bool is_list = status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kInvalidModel;
   for (char& c : line)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    if (static_cast<unsigned char>(c) < ' ' && !(c == '\n' && is_list)) c = ' ';
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
   return exit_code(status.code());
@@ -74,6 +75,10 @@ ExitCode finish(std::string_view tool, const Status& status) {
 void add_standard_options(CLI::App& app, StandardOptions& options) {
   app.set_version_flag("--version", std::string("ingot ") + INGOT_VERSION);
   app.add_option("--json", options.json_path, "write the result as JSON to FILE (- for standard output)")->type_name("FILE");
+}
+
+void add_backend_option(CLI::App& app, std::string& backend) {
+  app.add_option("--backend", backend, "which plan of the engine: cpu, cuda (default: the best that this machine runs)")->check(CLI::IsMember({"cpu", "cuda"}));
 }
 
 void add_cpu_level_option(CLI::App& app, std::string& level) {

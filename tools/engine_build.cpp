@@ -14,12 +14,7 @@ namespace {
 using namespace ingot;
 constexpr const char* kTool = "engine-build";
 
-// Unsupported nodes are a list; everything else is one line.
-int fail(const Status& status) {
-  if (status.code() != StatusCode::kUnsupported) return cli::fail(kTool, status);
-  std::cerr << kTool << ": error: " << status.message() << '\n';
-  return cli::kExitUnsupported;
-}
+int fail(const Status& status) { return cli::fail(kTool, status); }
 
 // The files of one build: if one cannot be written, none stays behind.
 class Outputs {
@@ -110,6 +105,7 @@ int main(int argc, char** argv) {
   app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, options.cpu_level);
+  app.add_option("--targets", options.targets, "plans to add to the CPU's, parted by commas: cuda-sm_80, cuda-sm_86, cuda-sm_89, cuda-sm_90; needs no GPU")->delimiter(',')->type_name("TARGET")->check(CLI::IsMember({"cuda-sm_80", "cuda-sm_86", "cuda-sm_89", "cuda-sm_90"}));
   app.add_option("--timing-cache", options.timing_cache, "timings are read from and added to this file")->type_name("FILE");
   app.add_option("--time-budget", options.time_budget_s, "seconds for timing kernels, of the whole build a part (0: as long as it takes)")->capture_default_str()->check(cli::finite_range(0, 1e6));
   app.add_flag("--no-tune", flags.no_tune, "estimated costs instead of measured ones: the same on every machine");

@@ -52,6 +52,7 @@ struct BuildOptions {
 
   int threads = 1;
   std::string cpu_level;                // as RuntimeOptions
+  std::vector<std::string> targets;     // more plans for the file, as "cuda-sm_80"; a plan for the CPU is always there
   std::string timing_cache;             // path, read and extended; empty: none
   double time_budget_s = 0;             // for tuning; 0: as long as it takes
   bool tune = true;                     // false: estimated costs, deterministic
@@ -79,7 +80,7 @@ struct BuildResult {
 
 // Builds from an .onnx file; external data is read from its folder only.
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options);
-// Builds in memory and loads at once.
+// Builds in memory and loads at once: the plan of the last target if there are some, else the CPU's.
 Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options);
 // The same, as an object that keeps its options.
 class Builder;

@@ -96,7 +96,7 @@ NodeCandidates enumerate_candidates(const Graph& graph, const Node& node, const 
     for (Layout out : kLayouts)
       if ((inputs_choose || in == Layout::kLinear) && (outputs_choose || out == Layout::kLinear)) layouts.push_back({in, out});
 
-  for (const Tactic* tactic : TacticRegistry::builtin().for_op(node.kind())) {
+  for (const Tactic* tactic : TacticRegistry::builtin().for_op(node.kind(), device.backend)) {
     if (is_reference(*tactic)) {
       reference = tactic;
       continue;

@@ -88,7 +88,7 @@ class Selector {
     ReformatChoice choice;
     const OwnedProblem problem = make_reformat(graph_, value, from, to);
     choice.microseconds = 1e12;
-    for (const Tactic* tactic : TacticRegistry::builtin().for_op(OpKind::kIdentity)) {
+    for (const Tactic* tactic : TacticRegistry::builtin().for_op(OpKind::kIdentity, device_.backend)) {
       if (options_.reference_only && !tactic->info().name.ends_with(".reference")) continue;
       if (!tactic->supports(problem.view(device_))) continue;
       auto cost = costs_.microseconds(problem, *tactic);
