@@ -185,12 +185,15 @@ std::string one_line(std::string_view message) {
   if (const size_t line = text.find("\n  "); line != std::string::npos) {
     text.erase(0, line + 3);
     text.erase(std::min(text.size(), text.find('\n')));
-    if (const size_t end = text.find("): "); end != std::string::npos) {
-      const size_t open = text.find(" (");
-      const std::string op = open == std::string::npos ? "" : text.substr(open + 2, text.find(',', open) - open - 2);
-      text = op + ": " + text.substr(end + 3);
-    }
   }
+  if (text.starts_with("node '")) text.erase(0, 5);
+  if (const size_t end = text.find("): "); text.starts_with('\'') && end != std::string::npos) {
+    const size_t open = text.find(" (");
+    const std::string op = open == std::string::npos ? "" : text.substr(open + 2, text.find(',', open) - open - 2);
+    text = op + ": " + text.substr(end + 3);
+  }
+  for (std::string_view remedy : {"; replace it by what docs/onnx-support.md lists", "; mend it, or export the model again"})
+    if (text.ends_with(remedy)) text.erase(text.size() - remedy.size());
   for (char& c : text)
     if (c == '\n' || c == '\t') c = ' ';
   return text;
