@@ -89,9 +89,15 @@ class Verifier final : public StepObserver {
       expected.emplace_back(actual.back().bytes().size());
     }
     std::vector<TensorRef> results;
+    std::vector<Shape> produced;
+    for (const TensorType& type : types) produced.push_back(type.shape);
     for (size_t i = 0; i < types.size(); ++i)
-      results.push_back(outputs[i] ? TensorRef{&types[i], expected[i].data()} : TensorRef{});
+      results.push_back(outputs[i] ? TensorRef{&types[i], expected[i].data(), &produced[i]} : TensorRef{});
     INGOT_TRY(run_reference(step.params, operands, results));
+    for (size_t i = 0; i < types.size(); ++i)
+      if (outputs[i] && !(produced[i] == types[i].shape))
+        return Status(StatusCode::kCheckFailed, "verification: step '" + step.name + "' by " + step.tactic + " gives shape " +
+                                                    to_string(types[i].shape) + ", reference code " + to_string(produced[i]));
     size_t next = 0;
     const double scale = cancelled_scale(step.params, operands);
     for (size_t i = 0; i < outputs.size(); ++i)

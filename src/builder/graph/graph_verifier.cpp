@@ -94,14 +94,20 @@ Status verify_types(const Graph& graph, NodeId id) {
   bool quantised = false;
   for (const auto& side : {node.inputs, node.outputs})
     for (ValueId value : side) quantised = quantised || (value != kNone && graph.value(value).type.quant);
-  std::vector<OpOutput> outputs(node.outputs.size());
+  std::vector<BoundedOutput> outputs(node.outputs.size());
   for (size_t probe = 0; probe < graph.probe_count(); ++probe) {
     if (Status status = infer_node(graph, node.params, node.inputs, probe, outputs); !status.ok())
       return std::move(status).with_context("graph, " + node_words(graph, id));
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       const Value& value = graph.value(node.outputs[i]);
-      if (!(value.probe_shapes[probe] == outputs[i].shape))
+      bool fits = value.probe_shapes[probe].rank == outputs[i].shape.rank;
+      for (int d = 0; fits && d < outputs[i].shape.rank; ++d) {
+        const int64_t have = value.probe_shapes[probe][d], most = outputs[i].shape[d];
+        // A late dim may be held to a limit.
+        fits = outputs[i].late >> d & 1 ? (value.late_dims >> d & 1) != 0 && (most < 0 || have <= most) : have == most;
+      }
+      if (!fits)
         return broken(node_words(graph, id), "shape of '" + value.name + "': got " + to_string(value.probe_shapes[probe]) +
                                                  ", need " + to_string(outputs[i].shape));
       if (!quantised && value.type.dtype != outputs[i].dtype)

@@ -9,9 +9,11 @@
 
 #include "runtime/ops/along_axis.h"
 #include "runtime/ops/conv.h"
+#include "runtime/ops/counted.h"
 #include "runtime/ops/data_movement.h"
 #include "runtime/ops/gather.h"
 #include "runtime/ops/matmul.h"
+#include "runtime/ops/non_max_suppression.h"
 #include "runtime/ops/normalization.h"
 #include "runtime/ops/op_io.h"
 #include "runtime/ops/pointwise.h"
