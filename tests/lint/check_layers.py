@@ -45,6 +45,8 @@ FILE_RULES = {
     "src/runtime/thread_pool.cpp": "immintrin.h",                     # the pause instruction
     "src/runtime/format/engine_file.cpp": "runtime/ops/half.h",       # weights stored in 16 bits
     "src/runtime/format/plan_codec.cpp": "plan_generated.h",
+    "bench/import_scaling.cpp": "builder/* runtime/format/* scaling_models.h",  # times each stage by itself
+    "bench/scaling_models.cpp": "builder/onnx/onnx_proto.h scaling_models.h",
     "tools/engine_inspect.cpp": "runtime/plan.h",
     "tools/engine_run.cpp": "runtime/step_observer.h runtime/plan.h",
     "tools/problem_*": "runtime/*",                                   # for tests and benchmarks of tactics
