@@ -4,6 +4,7 @@
 #include <map>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli.h"
 #include "ingot/builder.h"
@@ -35,6 +36,33 @@ class Outputs {
  private:
   std::vector<std::string> written_;
   bool kept_ = false;
+};
+
+// The folder of --dump-graphs: an interrupted build leaves no part of a dump behind.
+class DumpFolder {
+ public:
+  explicit DumpFolder(std::string path) : path_(std::move(path)), was_there_(!path_.empty() && std::filesystem::exists(path_)) {
+    for (const auto& name : graphs()) before_.insert(name);
+  }
+  void undo() const {
+    std::error_code ignored;
+    for (const auto& name : graphs())
+      if (!before_.contains(name)) std::filesystem::remove(name, ignored);
+    if (!path_.empty() && !was_there_) std::filesystem::remove(path_, ignored);  // where nothing else is in it
+  }
+
+ private:
+  std::vector<std::filesystem::path> graphs() const {
+    std::vector<std::filesystem::path> found;
+    std::error_code error;
+    if (path_.empty()) return found;
+    for (std::filesystem::directory_iterator it(path_, error), end; !error && it != end; it.increment(error))
+      if (it->path().extension() == ".graph") found.push_back(it->path());
+    return found;
+  }
+  std::string path_;
+  bool was_there_;
+  std::set<std::filesystem::path> before_;
 };
 
 struct Flags {
@@ -120,6 +148,13 @@ int main(int argc, char** argv) {
 
   if (flags.output.empty()) flags.output = std::filesystem::path(flags.model).replace_extension(".engine").string();
   if (!flags.calib.empty() && !flags.calib_table.empty()) return cli::usage(kTool, "--calib and --calib-table: give one of them");
+  if (!options.int8 && !flags.calibrate_only) {
+    const std::pair<const char*, bool> given[] = {{"--calib", !flags.calib.empty()}, {"--calib-table", !flags.calib_table.empty()},
+        {"--save-calib-table", !flags.save_table.empty()}, {"--method", app.count("--method") > 0}, {"--percentile", app.count("--percentile") > 0},
+        {"--calib-samples", app.count("--calib-samples") > 0}, {"--float-layer", app.count("--float-layer") > 0}};
+    for (const auto& [name, is_given] : given)
+      if (is_given) return cli::usage(kTool, std::string(name) + ": does nothing without --int8; add --int8, or leave it out");
+  }
   if (flags.calibrate_only && flags.save_table.empty()) return cli::usage(kTool, "--calibrate-only: needs --save-calib-table FILE");
   if (flags.calibrate_only && flags.calib.empty()) return cli::usage(kTool, "--calibrate-only: needs --calib PATH");
   if (const std::string clash = clashing_paths(flags, options.timing_cache, standard.json_path); !clash.empty()) return cli::usage(kTool, clash);
@@ -167,8 +202,10 @@ int main(int argc, char** argv) {
     return cli::finish(kTool, {});
   }
 
+  const DumpFolder dumps(options.dump_graphs_dir);
   auto result = build(flags.model, options);
   line.clear();
+  if (!result.ok() && result.status().code() == StatusCode::kInterrupted) dumps.undo();
   if (!result.ok()) return fail(result.status());
   for (const std::string& warning : result->warnings) std::cerr << kTool << ": note: " << warning << '\n';
   if (!flags.save_table.empty()) {

@@ -102,7 +102,7 @@ Status feed_sample(ExecutionContext& context, const Engine& engine, std::span<co
 // What the model is fed, in its order.
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path);
 
-// Writes beside the target and renames; on error nothing is left behind.
+// Writes beside the target, which may stand behind links, and renames; on error nothing is left behind. Devices are written to.
 Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace ingot

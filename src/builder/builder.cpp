@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <new>
 #include <set>
@@ -59,6 +60,18 @@ Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptio
   return graph;
 }
 
+// Where a link leads is written; the link stays.
+std::string behind_links(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path at = path;
+  for (int i = 0; i < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(at, error)); ++i) {
+    const std::filesystem::path to = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    at = to.is_absolute() ? to : at.parent_path() / to;
+  }
+  return at.string();
+}
+
 Expected<std::string> read_text(const std::string& path) {
   struct stat kind;
   if (::stat(path.c_str(), &kind) == 0 && !S_ISREG(kind.st_mode))
@@ -71,7 +84,9 @@ Expected<std::string> read_text(const std::string& path) {
 }
 
 Expected<TimingCache> load_timing_cache(const std::string& path) {
-  if (path.empty() || ::access(path.c_str(), F_OK) != 0) return TimingCache();
+  struct stat info;
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) return TimingCache();
+  if (S_ISCHR(info.st_mode)) return TimingCache();  // /dev/null: nothing to read, and nothing is kept
   INGOT_ASSIGN(const std::string text, read_text(path));
   auto cache = TimingCache::parse(text);
   if (!cache.ok()) return std::move(cache.take_status()).with_context("'" + path + "'");
@@ -216,10 +231,11 @@ Expected<std::vector<std::string>> model_input_names(const std::string& model_pa
   return names;
 }
 
-Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+Status write_file_atomically(const std::string& given, std::span<const std::byte> bytes) {
+  const std::string path = behind_links(given);
   std::string beside = path + ".XXXXXX";
   const auto fail = [&](const std::string& doing) {
-    return Status(StatusCode::kDeviceError, "'" + path + "': " + doing + ": " + std::strerror(errno));
+    return Status(StatusCode::kDeviceError, "'" + given + "': " + doing + ": " + std::strerror(errno));
   };
   // A device or a pipe is written to; only a file may be replaced.
   struct stat target;
