@@ -83,6 +83,11 @@ class Builder;
 // Runs the FP32 network over the samples and returns the ranges of its activations.
 Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options);
 
+// Says without building how the model would run: every layer with its precision, kernel and reasons, as JSON (docs/report.md).
+// Kernels are chosen by estimated costs. With int8 but neither a table nor Q/DQ, ranges are assumed: which layers are int8 is
+// then known but for what only data shows. Errors as build(): all that is not supported, at once.
+Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options);
+
 class Builder {
  public:
   explicit Builder(BuildOptions options = {}) : options_(std::move(options)) {}

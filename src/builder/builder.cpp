@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
-#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
+#include "builder/check_report.h"
 #include "builder/onnx/import_model.h"
 #include "builder/run_passes.h"
 #include "builder/pipeline.h"
@@ -26,39 +26,6 @@
 
 namespace ingot {
 namespace {
-
-bool has_quantisation(const Graph& graph) {
-  for (NodeId id = 0; id < graph.node_count(); ++id)
-    if (graph.node(id).alive && graph.node(id).kind() == OpKind::kDequantizeLinear) return true;
-  return false;
-}
-
-// A name in float_layers that nothing bears is a typo, and would quietly quantise the layer that was meant.
-Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
-  std::set<std::string_view> known;
-  for (NodeId id = 0; id < graph.node_count(); ++id) {
-    const Node& node = graph.node(id);
-    if (!node.alive) continue;
-    known.insert(node.name);
-    known.insert(node.origins.begin(), node.origins.end());
-    for (ValueId output : node.outputs)
-      if (output != kNone) known.insert(graph.value(output).name);
-  }
-  for (const std::string& name : names)
-    if (!known.contains(name))
-      return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
-  return {};
-}
-
-// The graph as a fused float network: what is calibrated, and what quantisation starts from.
-Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptions& options) {
-  ImportOptions import_options;
-  INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
-  INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
-  if (!options.optimize) return graph;
-  INGOT_TRY(run_float_passes(graph, options));
-  return graph;
-}
 
 // Where a link leads is written; the link stays.
 std::string behind_links(const std::string& path) {
@@ -222,6 +189,10 @@ Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildO
     INGOT_ASSIGN(const Graph graph, make_float_graph(model_path, options));
     return calibrate_graph(graph, options);
   });
+}
+
+Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options) {
+  return guarded<std::string>([&]() -> Expected<std::string> { return check_report_json(model_path, options); });
 }
 
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path) {
