@@ -29,6 +29,9 @@ struct RuntimeOptions {
   int threads = 1;            // threads that each context uses, the caller included
   std::string cpu_level = {}; // "", or at most: "scalar", "avx2", "avx_vnni", "avx512_vnni"
   bool verify_checksums = true;
+  // Iterations that all loops of the model may make in one run together; more is an error, so that a model whose loop never
+  // ends is found out.
+  int64_t loop_limit = int64_t{1} << 24;
 };
 
 struct TensorInfo {

@@ -27,14 +27,15 @@ namespace ingot {
 namespace {
 
 bool has_quantisation(const Graph& graph) {
-  for (NodeId id = 0; id < graph.node_count(); ++id)
-    if (graph.node(id).alive && graph.node(id).kind() == OpKind::kDequantizeLinear) return true;
+  for (NodeId id = 0; id < graph.node_count(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.alive && node.kind() == OpKind::kDequantizeLinear) return true;
+    if (std::any_of(node.bodies.begin(), node.bodies.end(), has_quantisation)) return true;
+  }
   return false;
 }
 
-// A name in float_layers that nothing bears is a typo, and would quietly quantise the layer that was meant.
-Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
-  std::set<std::string_view> known;
+void collect_names(const Graph& graph, std::set<std::string_view>& known) {
   for (NodeId id = 0; id < graph.node_count(); ++id) {
     const Node& node = graph.node(id);
     if (!node.alive) continue;
@@ -42,7 +43,14 @@ Status check_float_layers(const Graph& graph, const std::vector<std::string>& na
     known.insert(node.origins.begin(), node.origins.end());
     for (ValueId output : node.outputs)
       if (output != kNone) known.insert(graph.value(output).name);
+    for (const Graph& body : node.bodies) collect_names(body, known);
   }
+}
+
+// A name in float_layers that nothing bears is a typo, and would quietly quantise the layer that was meant.
+Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
+  std::set<std::string_view> known;
+  collect_names(graph, known);
   for (const std::string& name : names)
     if (!known.contains(name))
       return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
@@ -132,7 +140,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     }
     // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
     INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
-    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample, options.stop));
+    INGOT_ASSIGN(verified, verify_engine(graph, emitted, engine, sample, options.stop));
   }
   emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
   built.plan = std::move(emitted.owned);

@@ -1,16 +1,14 @@
-// One arena, one thread pool and the argument lists of all steps, made in advance; a run only walks them.
+// One arena, one thread pool, the memory that is bound, and a runner of the plan.
 #include "runtime/execution_context.h"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/arena.h"
-#include "runtime/shape_pass.h"
-#include "runtime/step_observer.h"
-#include "runtime/thread_pool.h"
+#include "runtime/plan_runner.h"
 
 namespace ingot {
 namespace {
@@ -24,7 +22,10 @@ Status unknown(std::string_view tensor, const char* what) {
 struct ExecutionContext::Impl {
   Impl(std::shared_ptr<const Engine::Impl> loaded, Arena memory)
       : engine(std::move(loaded)), plan(engine->plan()), arena(std::move(memory)), pool(engine->options.threads),
-        shapes(plan, [this](uint32_t slot) { return arena.at(plan.slots[slot].offset); }) {}
+        arenas(arenas_of(plan, arena.at(0))),
+        shapes(plan, [this](const Plan& owner, uint32_t slot) { return arenas.at(&owner) + owner.slots[slot].offset; }),
+        resources{&pool, arena.at(align_up(plan.arena_bytes)), engine->options.loop_limit},
+        runner(engine->loaded, arena.at(0), shapes, resources) {}
 
   // An input or output: whose memory it uses.
   struct Binding {
@@ -33,12 +34,9 @@ struct ExecutionContext::Impl {
     Buffer bound;
     Arena own;
   };
-  // A step's arguments: parts of the lists below.
-  struct Arguments {
-    KernelArgs kernel;
-    size_t first = 0;  // of its operands, inputs before outputs
-  };
+  using Arenas = std::unordered_map<const Plan*, std::byte*>;  // of the plan and all its bodies
 
+  static Arenas arenas_of(const Plan& plan, std::byte* arena);
   Binding* find(std::string_view tensor);
   Binding* find(std::string_view tensor, bool is_input);
   uint64_t bytes_now(uint32_t slot) const {
@@ -47,26 +45,28 @@ struct ExecutionContext::Impl {
   Status check_bound(const Binding& binding) const;
   void prepare();
   Status update_shapes();
-  void update_pointers();
   Status run();
-  void observe(size_t step_index, double elapsed_us);
   Buffer own_buffer(std::string_view tensor, bool is_input);
 
   const std::shared_ptr<const Engine::Impl> engine;
   const Plan& plan;
   Arena arena;
   ThreadPool pool;
+  const Arenas arenas;
   ShapePass shapes;
+  RunResources resources;
+  PlanRunner runner;
   std::vector<Binding> bindings;  // inputs, then outputs
-  std::vector<uint32_t> operand_slots;
-  std::vector<void*> pointers;         // per operand
-  std::vector<Shape> operand_shapes;   // per operand
-  std::vector<Arguments> arguments;    // per step
-  std::vector<void*> homes;            // per slot: where it is now
-  std::vector<ConstTensorRef> observed;
   StepObserver* observer = nullptr;
   bool shapes_stale = true, pointers_stale = true;
 };
+
+ExecutionContext::Impl::Arenas ExecutionContext::Impl::arenas_of(const Plan& plan, std::byte* arena) {
+  Arenas arenas{{&plan, arena}};
+  for (const Step& step : plan.steps)
+    for (uint32_t body : step.bodies) arenas.merge(arenas_of(plan.bodies[body], arena + step.workspace_offset));
+  return arenas;
+}
 
 ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor) {
   for (Binding& binding : bindings)
@@ -83,62 +83,14 @@ void ExecutionContext::Impl::prepare() {
   for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, {}, {}});
   for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, {}, {}});
   for (const ProfileEntry& entry : plan.profile) shapes.set_input_shape(entry.slot, entry.opt);
-
-  homes.resize(plan.slots.size());
-  for (size_t i = 0; i < plan.slots.size(); ++i) {
-    if (plan.slots[i].home == Slot::Home::kArena) homes[i] = arena.at(plan.slots[i].offset);
-    // Constants are only ever inputs, which kernels see as const.
-    if (plan.slots[i].home == Slot::Home::kConstant) homes[i] = const_cast<void*>(engine->constants[i]);
-  }
-  arguments.resize(plan.steps.size());
-  size_t most_operands = 0;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    arguments[i].first = operand_slots.size();
-    for (size_t k = 0; k < step.inputs.size(); ++k) operand_slots.push_back(step.inputs[k]);
-    operand_slots.insert(operand_slots.end(), step.outputs.begin(), step.outputs.end());
-    most_operands = std::max(most_operands, step.inputs.size() + step.outputs.size());
-  }
-  pointers.resize(operand_slots.size());
-  operand_shapes.resize(operand_slots.size());
-  observed.resize(most_operands);
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    const size_t first = arguments[i].first, inputs = step.inputs.size(), outputs = step.outputs.size();
-    KernelArgs& args = arguments[i].kernel;
-    args.inputs = {pointers.data() + first, inputs};
-    args.outputs = {pointers.data() + first + inputs, outputs};
-    args.input_shapes = {operand_shapes.data() + first, inputs};
-    args.output_shapes = {operand_shapes.data() + first + inputs, outputs};
-    const LoadedStep& loaded = engine->steps[i];
-    if (loaded.shared_workspace) args.workspace = arena.at(align_up(plan.arena_bytes));
-    else if (step.workspace_bytes != 0) args.workspace = arena.at(step.workspace_offset);
-    args.pool = &pool;
-  }
 }
 
 Status ExecutionContext::Impl::update_shapes() {
   if (!shapes_stale) return {};
   INGOT_TRY(shapes.run());
-  for (size_t i = 0; i < operand_slots.size(); ++i)
-    if (operand_slots[i] != kNoIndex) operand_shapes[i] = shapes.shape(operand_slots[i]);
+  runner.take_shapes();
   shapes_stale = false;
   return {};
-}
-
-void ExecutionContext::Impl::update_pointers() {
-  if (!pointers_stale) return;
-  for (const Binding& binding : bindings) homes[binding.slot] = binding.bound.data;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    const size_t first = arguments[i].first;
-    for (size_t k = 0; k < step.inputs.size() + step.outputs.size(); ++k) {
-      const uint32_t slot = operand_slots[first + k];
-      const bool packed = k < step.inputs.size() && k < 32 && (step.packed_inputs >> k & 1) != 0;
-      pointers[first + k] = slot == kNoIndex || packed ? nullptr : homes[slot];
-    }
-  }
-  pointers_stale = false;
 }
 
 Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
@@ -155,30 +107,11 @@ Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
 Status ExecutionContext::Impl::run() {
   INGOT_TRY(update_shapes());
   for (const Binding& binding : bindings) INGOT_TRY(check_bound(binding));
-  update_pointers();
-  using Clock = std::chrono::steady_clock;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const LoadedStep& loaded = engine->steps[i];
-    if (!loaded.kernel) continue;  // shape arithmetic, done when the shapes were set
-    const Clock::time_point start = observer ? Clock::now() : Clock::time_point();
-    if (!loaded.alias) {
-      Status status = loaded.kernel->run(arguments[i].kernel);
-      if (!status.ok()) return std::move(status).with_context("step '" + plan.steps[i].name + "' (" + plan.steps[i].tactic + ")");
-    }
-    if (observer) observe(i, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
-  }
-  return {};
-}
-
-void ExecutionContext::Impl::observe(size_t step_index, double elapsed_us) {
-  const Step& step = plan.steps[step_index];
-  const size_t first = arguments[step_index].first, inputs = step.inputs.size(), operands = inputs + step.outputs.size();
-  for (size_t i = 0; i < operands; ++i) {
-    const uint32_t slot = operand_slots[first + i];
-    observed[i] = slot == kNoIndex ? ConstTensorRef{} : ConstTensorRef{&shapes.types()[slot], pointers[first + i]};
-  }
-  observer->after_step(step_index, step, std::span(observed).first(inputs),
-                       std::span(observed).subspan(inputs, step.outputs.size()), elapsed_us);
+  if (pointers_stale)
+    for (const Binding& binding : bindings) runner.bind(binding.slot, binding.bound.data);
+  pointers_stale = false;
+  resources.iterations = 0;
+  return runner.run(observer);
 }
 
 Buffer ExecutionContext::Impl::own_buffer(std::string_view tensor, bool is_input) {

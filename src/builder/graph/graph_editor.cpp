@@ -34,6 +34,7 @@ struct Inferred {
 bool evaluate(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
               std::span<const OpOutput> outputs, std::vector<Blob>& results) {
   const bool is_shape = kind_of(params) == OpKind::kShape;
+  if (is_control_flow(kind_of(params))) return false;
   // Q and DQ carry scales that the quantise stage wants to see, also on small constants.
   if (kind_of(params) == OpKind::kQuantizeLinear || kind_of(params) == OpKind::kDequantizeLinear) return false;
   int64_t elements = 0;
@@ -68,8 +69,33 @@ bool same_everywhere(const Inferred& output) {
 
 }  // namespace
 
+namespace {
+
+Status infer_from_bodies(const OpParams& params, std::span<const OpInput> inputs, size_t probe, std::span<const Graph> bodies,
+                         std::span<OpOutput> outputs) {
+  if (bodies.size() != body_count(kind_of(params)))
+    return Status(StatusCode::kInternal, std::string(to_string(kind_of(params))) + " has the wrong number of bodies");
+  std::vector<std::vector<OpOutput>> made;
+  for (const Graph& body : bodies) {
+    INGOT_TRY(check_body_arity(params, inputs.size(), outputs.size(), body.inputs().size(), body.outputs().size()));
+    std::vector<OpInput> taken(body.inputs().size());
+    INGOT_TRY(infer_body_inputs(params, inputs, taken));
+    for (size_t i = 0; i < taken.size(); ++i) {
+      const Value& value = body.value(body.inputs()[i]);
+      if (value.type.dtype != taken[i].dtype || value.probe_shapes.size() <= probe || !(value.probe_shapes[probe] == taken[i].shape))
+        return Status(StatusCode::kInternal, "input '" + value.name + "' of a body is not what its node is given");
+    }
+    made.emplace_back();
+    for (ValueId output : body.outputs()) made.back().push_back({body.value(output).type.dtype, body.value(output).probe_shapes[probe]});
+  }
+  const std::vector<std::span<const OpOutput>> results(made.begin(), made.end());
+  return infer_types(params, inputs, results, outputs);
+}
+
+}  // namespace
+
 Status infer_node(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
-                  std::span<OpOutput> outputs) {
+                  std::span<OpOutput> outputs, std::span<const Graph> bodies) {
   std::vector<OpInput> operands(inputs.size());
   std::vector<std::shared_ptr<const Blob>> held(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -78,6 +104,7 @@ Status infer_node(const Graph& graph, const OpParams& params, std::span<const Va
     held[i] = value_at(value, probe);
     operands[i] = {value.type.dtype, value.probe_shapes[probe], held[i] ? held[i]->data() : nullptr, true};
   }
+  if (is_control_flow(kind_of(params))) return infer_from_bodies(params, operands, probe, bodies, outputs);
   return infer_types(params, operands, outputs);
 }
 
@@ -118,6 +145,13 @@ ValueId GraphEditor::add_input(std::string name, DataType dtype, std::vector<Sha
   return id;
 }
 
+ValueId GraphEditor::add_body_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes,
+                                    std::vector<std::shared_ptr<const Blob>> known) {
+  const ValueId id = add_input(std::move(name), dtype, std::move(probe_shapes));
+  graph_.values_[id].probe_values = std::move(known);
+  return id;
+}
+
 ValueId GraphEditor::add_constant(std::string name, DataType dtype, Shape shape, std::shared_ptr<const Blob> bytes) {
   Value value;
   value.name = unique_name(std::move(name));
@@ -135,14 +169,14 @@ ValueId GraphEditor::add_constant(std::string name, TensorType type, Blob bytes)
 }
 
 Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams params, std::vector<ValueId> inputs,
-                                                   std::vector<std::string> output_names) {
+                                                   std::vector<std::string> output_names, std::vector<Graph> bodies) {
   while (!inputs.empty() && inputs.back() == kNone) inputs.pop_back();
   while (output_names.size() > 1 && output_names.back().empty()) output_names.pop_back();
   std::vector<Inferred> inferred(output_names.size());
   bool known = true;
   for (size_t probe = 0; probe < graph_.probe_count_; ++probe) {
     std::vector<OpOutput> outputs(output_names.size());
-    if (Status status = infer_node(graph_, params, inputs, probe, outputs); !status.ok())
+    if (Status status = infer_node(graph_, params, inputs, probe, outputs, bodies); !status.ok())
       return std::move(status).with_context("node '" + name + "'");
     std::vector<Blob> results;
     known = known && evaluate(graph_, params, inputs, probe, outputs, results);
@@ -160,6 +194,7 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   node.name = std::move(name);
   node.params = std::move(params);
   node.inputs = std::move(inputs);
+  node.bodies = std::move(bodies);
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
   for (size_t i = 0; i < output_names.size(); ++i) {
     if (output_names[i].empty()) {
@@ -198,6 +233,11 @@ Expected<ValueId> GraphEditor::add_op(std::string name, OpParams params, std::ve
 void GraphEditor::mark_output(ValueId value) {
   graph_.values_[value].is_output = true;
   graph_.outputs_.push_back(value);
+}
+
+void GraphEditor::clear_outputs() {
+  for (ValueId output : graph_.outputs_) graph_.values_[output].is_output = false;
+  graph_.outputs_.clear();
 }
 
 void GraphEditor::set_input(NodeId node, size_t index, ValueId value) {
@@ -261,7 +301,22 @@ void GraphEditor::remove_node(NodeId node) {
   for (ValueId output : dead.outputs)
     if (output != kNone) graph_.values_[output].producer = kNone;
   dead.outputs.clear();
+  dead.bodies.clear();
   dead.alive = false;
+}
+
+void GraphEditor::remove_input(ValueId input) {
+  std::erase(graph_.inputs_, input);
+  graph_.values_[input].is_input = false;
+}
+
+void GraphEditor::remove_capture(NodeId node, size_t input) {
+  Node& target = graph_.nodes_[node];
+  const auto* loop = std::get_if<LoopParams>(&target.params);
+  const size_t in_body = loop ? input - loop->first_capture() + loop->body_first_capture() : input - 1;
+  for (Graph& body : target.bodies) GraphEditor(body).remove_input(body.inputs()[in_body]);
+  remove_use(target.inputs[input], node);
+  target.inputs.erase(target.inputs.begin() + static_cast<std::ptrdiff_t>(input));
 }
 
 void GraphEditor::remove_dead() {

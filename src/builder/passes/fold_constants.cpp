@@ -13,7 +13,7 @@ constexpr int64_t kAlwaysAllowed = 1 << 20;    // except for small results, as o
 
 // The scales of Q and DQ are for the quantise stage, which must see weights in their stored form.
 bool may_fold(const Graph& graph, const Node& node) {
-  if (node.kind() == OpKind::kQuantizeLinear || node.kind() == OpKind::kDequantizeLinear) return false;
+  if (node.kind() == OpKind::kQuantizeLinear || node.kind() == OpKind::kDequantizeLinear || is_control_flow(node.kind())) return false;
   int64_t input_bytes = 0, output_bytes = 0;
   for (ValueId input : node.inputs) {
     if (input == kNone) continue;

@@ -1,0 +1,236 @@
+// Steps in order; of control flow, bodies.
+#include "runtime/plan_runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "runtime/arena.h"
+#include "runtime/plan_validator.h"
+
+namespace ingot {
+namespace {
+
+uint64_t bytes_of(const Shape& shape, DataType dtype) { return static_cast<uint64_t>(shape.elements()) * element_bytes(dtype); }
+
+}  // namespace
+
+PlanRunner::PlanRunner(const LoadedPlan& loaded, std::byte* arena, ShapePass& shapes, RunResources& resources)
+    : loaded_(loaded), plan_(*loaded.plan), arena_(arena), shapes_(shapes), resources_(resources) {
+  lay_out_operands();
+  control_.resize(plan_.steps.size());
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    if (!plan_.steps[i].bodies.empty()) make_control(i, shapes);
+    has_shape_steps_ = has_shape_steps_ || plan_.steps[i].shape_step;
+  }
+}
+
+void PlanRunner::lay_out_operands() {
+  arguments_.resize(plan_.steps.size());
+  size_t most_operands = 0;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    arguments_[i].first = operand_slots_.size();
+    operand_slots_.insert(operand_slots_.end(), step.inputs.begin(), step.inputs.end());
+    operand_slots_.insert(operand_slots_.end(), step.outputs.begin(), step.outputs.end());
+    most_operands = std::max(most_operands, step.inputs.size() + step.outputs.size());
+  }
+  pointers_.resize(operand_slots_.size());
+  operand_shapes_.resize(operand_slots_.size());
+  observed_.resize(most_operands);
+  uses_.resize(plan_.slots.size());
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    const size_t first = arguments_[i].first, inputs = step.inputs.size(), outputs = step.outputs.size();
+    for (size_t k = 0; k < inputs + outputs; ++k) {
+      const uint32_t id = operand_slots_[first + k];
+      const bool packed = k < inputs && k < 32 && (step.packed_inputs >> k & 1) != 0;
+      if (id == kNoIndex || packed) continue;
+      const Slot& slot = plan_.slots[id];
+      switch (slot.home) {
+        case Slot::Home::kArena: pointers_[first + k] = arena_ + slot.offset; break;
+        // Constants are only ever inputs, which kernels see as const.
+        case Slot::Home::kConstant: pointers_[first + k] = const_cast<void*>(loaded_.constants[id]); break;
+        default: uses_[id].push_back(first + k);
+      }
+    }
+    KernelArgs& args = arguments_[i].kernel;
+    args.inputs = {pointers_.data() + first, inputs};
+    args.outputs = {pointers_.data() + first + inputs, outputs};
+    args.input_shapes = {operand_shapes_.data() + first, inputs};
+    args.output_shapes = {operand_shapes_.data() + first + inputs, outputs};
+    if (loaded_.steps[i].shared_workspace) args.workspace = resources_.shared_workspace;
+    else if (step.workspace_bytes != 0 || !step.bodies.empty()) args.workspace = arena_ + step.workspace_offset;
+    args.pool = resources_.pool;
+  }
+}
+
+void PlanRunner::make_control(size_t step_index, ShapePass& shapes) {
+  const Step& step = plan_.steps[step_index];
+  auto control = std::make_unique<Control>();
+  size_t taken = 0;
+  for (size_t k = 0; k < step.bodies.size(); ++k) {
+    const LoadedPlan& body = loaded_.bodies[step.bodies[k]];
+    control->bodies.push_back(std::make_unique<PlanRunner>(body, arena_ + step.workspace_offset, shapes.body(step_index, k), resources_));
+    taken = std::max(taken, body.plan->inputs.size());
+  }
+  (void)body_workspace_bytes(plan_, step, &control->state_offsets);
+  control->given.resize(step.inputs.size());
+  control->taken.resize(taken);
+  control->states.resize(control->state_offsets.size());
+  control_[step_index] = std::move(control);
+}
+
+void PlanRunner::bind(uint32_t slot, void* data) {
+  for (size_t operand : uses_[slot]) pointers_[operand] = data;
+}
+
+void PlanRunner::take_shapes() {
+  if (generation_ == shapes_.generation()) return;
+  generation_ = shapes_.generation();
+  for (size_t i = 0; i < operand_slots_.size(); ++i)
+    if (operand_slots_[i] != kNoIndex) operand_shapes_[i] = shape(operand_slots_[i]);
+}
+
+Status PlanRunner::run(StepObserver* observer) {
+  using Clock = std::chrono::steady_clock;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const LoadedStep& loaded = loaded_.steps[i];
+    if (plan_.steps[i].shape_step) continue;  // done when the shapes were set
+    const Clock::time_point start = observer ? Clock::now() : Clock::time_point();
+    if (!loaded.alias) {
+      Status status = loaded.kernel ? loaded.kernel->run(arguments_[i].kernel) : run_control(i, observer);
+      if (!status.ok()) return std::move(status).with_context("step '" + plan_.steps[i].name + "' (" + plan_.steps[i].tactic + ")");
+    }
+    if (observer) observe(i, *observer, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+  }
+  return {};
+}
+
+Status PlanRunner::run_control(size_t step_index, StepObserver* observer) {
+  const KernelArgs& args = arguments_[step_index].kernel;
+  Control& control = *control_[step_index];
+  for (size_t i = 0; i < control.given.size(); ++i) {
+    const uint32_t slot = operand_slots_[arguments_[step_index].first + i];
+    control.given[i] = slot == kNoIndex ? OpInput{} : OpInput{plan_.slots[slot].type.dtype, args.input_shapes[i], args.inputs[i], true};
+  }
+  return kind_of(plan_.steps[step_index].params) == OpKind::kIf ? run_if(step_index, observer) : run_loop(step_index, observer);
+}
+
+// Shapes of a body whose turn it is; what it takes stands in control.taken.
+Status PlanRunner::enter(Control& control, PlanRunner& body, const Step& step) {
+  const size_t count = body.plan_.inputs.size();
+  const std::span<OpInput> taken = std::span(control.taken).first(count);
+  INGOT_TRY(infer_body_inputs(step.params, control.given, taken));
+  for (size_t i = 0; i < count; ++i) INGOT_TRY(body.shapes_.set_body_input(i, taken[i].shape, taken[i].data));
+  // Results of shape arithmetic lie in the workspace, which other steps have used since.
+  if (body.shapes_.is_stale() || body.has_shape_steps_) INGOT_TRY(body.shapes_.run());
+  body.take_shapes();
+  return {};
+}
+
+Status PlanRunner::check_shape(const PlanRunner& body, size_t output, const Shape& need) const {
+  const uint32_t slot = body.plan_.outputs[output];
+  if (body.shape(slot) == need) return {};
+  return Status(StatusCode::kInvalidArgument, "output '" + body.plan_.slots[slot].name + "' of a body: shape: got " +
+                                                  to_string(body.shape(slot)) + ", need " + to_string(need));
+}
+
+Status PlanRunner::run_if(size_t step_index, StepObserver* observer) {
+  const Step& step = plan_.steps[step_index];
+  const KernelArgs& args = arguments_[step_index].kernel;
+  Control& control = *control_[step_index];
+  const size_t chosen = *static_cast<const uint8_t*>(args.inputs[0]) != 0 ? 0 : 1;
+  PlanRunner& body = *control.bodies[chosen];
+  INGOT_TRY(enter(control, body, step));
+  for (size_t i = 0; i < body.plan_.inputs.size(); ++i) body.bind(body.plan_.inputs[i], const_cast<void*>(args.inputs[i + 1]));
+  for (size_t i = 0; i < body.plan_.outputs.size(); ++i) {
+    INGOT_TRY(check_shape(body, i, args.output_shapes[i]));
+    body.bind(body.plan_.outputs[i], args.outputs[i]);
+  }
+  return body.run(observer ? observer->inside(step_index, step, chosen) : nullptr);
+}
+
+Status PlanRunner::run_loop(size_t step_index, StepObserver* observer) {
+  const Step& step = plan_.steps[step_index];
+  const auto& params = std::get<LoopParams>(step.params);
+  const KernelArgs& args = arguments_[step_index].kernel;
+  Control& control = *control_[step_index];
+  PlanRunner& body = *control.bodies[0];
+  const Plan& inner = body.plan_;
+  const auto given = [&](size_t i) { return i < control.given.size() && control.given[i].present; };
+  int64_t count = INT64_MAX;
+  if (given(LoopParams::kCount)) count = std::max<int64_t>(*static_cast<const int64_t*>(args.inputs[LoopParams::kCount]), 0);
+  for (size_t i = params.first_scanned(); i < params.first_capture(); ++i) count = std::min(count, args.input_shapes[i][0]);
+  bool go_on = !given(LoopParams::kCondition) || *static_cast<const uint8_t*>(args.inputs[LoopParams::kCondition]) != 0;
+
+  const size_t states = static_cast<size_t>(params.states), scanned = static_cast<size_t>(params.scanned);
+  const size_t stacked = step.outputs.size() - states;
+  for (size_t i = 0; i < states; ++i) control.states[i] = args.inputs[LoopParams::kFirstState + i];
+  if (count > 0 && go_on) {
+    INGOT_TRY(enter(control, body, step));
+    for (size_t i = 0; i < states; ++i) INGOT_TRY(check_shape(body, params.body_result_state() + i, args.output_shapes[i]));
+    for (size_t i = 0; i < stacked; ++i) {
+      Shape whole = args.output_shapes[states + i];
+      const Shape& element = body.shape(inner.outputs[params.body_result_stacked() + i]);
+      if (whole.rank != element.rank + 1 || whole[0] != count || !std::equal(element.span().begin(), element.span().end(), whole.span().begin() + 1))
+        return Status(StatusCode::kInvalidArgument, "stacked output '" + plan_.slots[step.outputs[states + i]].name + "': shape: got " +
+                                                        std::to_string(count) + " times " + to_string(element) + ", need " + to_string(whole));
+    }
+    for (size_t i = params.first_capture(); i < step.inputs.size(); ++i)
+      body.bind(inner.inputs[i - params.first_capture() + params.body_first_capture()], const_cast<void*>(args.inputs[i]));
+    if (params.counted) body.bind(inner.inputs[0], &iteration_);
+    if (params.conditional) body.bind(inner.outputs[0], &condition_);
+  }
+  const auto place = [](bool backward, int64_t i, int64_t length) { return backward ? length - 1 - i : i; };
+  StepObserver* const inside = observer ? observer->inside(step_index, step, 0) : nullptr;
+  int64_t i = 0;
+  for (; i < count && go_on; ++i) {
+    if (resources_.iterations++ >= resources_.loop_limit)
+      return Status(StatusCode::kInvalidArgument, "loops ran too long: got more than " + std::to_string(resources_.loop_limit) +
+                                                      " iterations in one run; raise RuntimeOptions::loop_limit if that is meant");
+    iteration_ = i;
+    for (size_t s = 0; s < states; ++s) {
+      std::byte* const second = static_cast<std::byte*>(args.workspace) + control.state_offsets[s];
+      void* const target = i % 2 == 0 ? args.outputs[s] : second;
+      body.bind(inner.inputs[params.body_first_state() + s], const_cast<void*>(control.states[s]));
+      body.bind(inner.outputs[params.body_result_state() + s], target);
+      control.states[s] = target;
+    }
+    for (size_t s = 0; s < scanned; ++s) {
+      const uint32_t slot = inner.inputs[params.body_first_scanned() + s];
+      const size_t operand = params.first_scanned() + s;
+      const bool backward = !params.backward_inputs.empty() && params.backward_inputs[s] != 0;
+      const auto offset = static_cast<uint64_t>(place(backward, i, args.input_shapes[operand][0])) * bytes_of(body.shape(slot), inner.slots[slot].type.dtype);
+      body.bind(slot, static_cast<std::byte*>(const_cast<void*>(args.inputs[operand])) + offset);
+    }
+    for (size_t s = 0; s < stacked; ++s) {
+      const uint32_t slot = inner.outputs[params.body_result_stacked() + s];
+      const bool backward = !params.backward_outputs.empty() && params.backward_outputs[s] != 0;
+      const auto offset = static_cast<uint64_t>(place(backward, i, count)) * bytes_of(body.shape(slot), inner.slots[slot].type.dtype);
+      body.bind(slot, static_cast<std::byte*>(args.outputs[states + s]) + offset);
+    }
+    INGOT_TRY(body.run(inside));
+    if (params.conditional) go_on = condition_ != 0;
+  }
+  if (i < count && stacked != 0 && args.output_shapes[states][0] != i)
+    return Status(StatusCode::kInternal, "a loop with stacked outputs ended early");
+  for (size_t s = 0; s < states; ++s)
+    if (control.states[s] != args.outputs[s])
+      std::memcpy(args.outputs[s], control.states[s], bytes_of(args.output_shapes[s], plan_.slots[step.outputs[s]].type.dtype));
+  return {};
+}
+
+void PlanRunner::observe(size_t step_index, StepObserver& observer, double elapsed_us) {
+  const Step& step = plan_.steps[step_index];
+  const size_t first = arguments_[step_index].first, inputs = step.inputs.size(), operands = inputs + step.outputs.size();
+  for (size_t i = 0; i < operands; ++i) {
+    const uint32_t slot = operand_slots_[first + i];
+    observed_[i] = slot == kNoIndex ? ConstTensorRef{} : ConstTensorRef{&shapes_.types()[slot], pointers_[first + i]};
+  }
+  observer.after_step(step_index, step, std::span(observed_).first(inputs), std::span(observed_).subspan(inputs, step.outputs.size()),
+                      elapsed_us);
+}
+
+}  // namespace ingot
