@@ -52,11 +52,13 @@ class ExecutionContext {
   ExecutionContext& operator=(ExecutionContext&&) noexcept;
   ~ExecutionContext();
 
-  // Uses the caller's memory for an input or output, row-major, large enough for the current shape.
+  // Uses the caller's memory for an input or output, row-major, large enough for the current shape; an output whose shape
+  // depends on data (see shape()) needs room for TensorInfo::max.
   Status bind(std::string_view tensor, void* data, size_t bytes);
   // Sets the shape of an input, inside the built profile; output shapes follow. Allocates nothing.
   Status set_shape(std::string_view tensor, const Shape& shape);
-  // The current concrete shape of an input or output.
+  // The current concrete shape of an input or output. The shape of an output that depends on data (the boxes that were found,
+  // say) is that of the last run; before it, and after set_shape(), its upper bound. Its elements lie row-major, without gaps.
   Expected<Shape> shape(std::string_view tensor) const;
   // Memory that the context owns for a tensor (made at the first call, sized for the profile's maximum); binds it.
   Buffer input_buffer(std::string_view tensor);

@@ -32,7 +32,7 @@ Status dump(const Graph& graph, std::string_view pass, const std::string& dir) {
 Status run_everywhere(Graph& graph, const Pass& pass, const BuildOptions& options) {
   INGOT_TRY(pass.run(graph, options));
   GraphEditor editor(graph);
-  for (NodeId id = 0; id < graph.node_count(); ++id)
+  for (NodeId id = 0; pass.in_bodies && id < graph.node_count(); ++id)
     for (size_t i = 0; i < graph.node(id).bodies.size(); ++i)
       if (Status status = run_everywhere(editor.body(id, i), pass, options); !status.ok())
         return std::move(status).with_context("body of '" + graph.node(id).name + "'");

@@ -101,6 +101,7 @@ Status load_steps(Engine::Impl& engine, const Plan& plan, LoadedPlan& loaded) {
   loaded.steps.resize(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
+    loaded.steps[i].late = step.late;
     loaded.steps[i].alias = is_alias_step(plan, step);
     if (step.shape_step) continue;
     Status status = load_step(engine, plan, step, loaded.steps[i]);

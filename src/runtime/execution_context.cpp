@@ -31,6 +31,7 @@ struct ExecutionContext::Impl {
   struct Binding {
     uint32_t slot = 0;
     bool is_input = false;
+    bool late = false;  // an output of a late step: needs memory for its largest shape
     Buffer bound;
     Arena own;
   };
@@ -39,8 +40,10 @@ struct ExecutionContext::Impl {
   static Arenas arenas_of(const Plan& plan, std::byte* arena);
   Binding* find(std::string_view tensor);
   Binding* find(std::string_view tensor, bool is_input);
-  uint64_t bytes_now(uint32_t slot) const {
-    return static_cast<uint64_t>(shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype);
+  uint64_t bytes_now(const Binding& binding) const {
+    const Slot& slot = plan.slots[binding.slot];
+    const Shape& shape = binding.late ? slot.max_shape : shapes.shape(binding.slot);
+    return static_cast<uint64_t>(shape.elements()) * element_bytes(slot.type.dtype);
   }
   Status check_bound(const Binding& binding) const;
   void prepare();
@@ -80,8 +83,11 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 void ExecutionContext::Impl::prepare() {
-  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, {}, {}});
-  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, {}, {}});
+  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, false, {}, {}});
+  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, false, {}, {}});
+  for (const Step& step : plan.steps)
+    for (Binding& binding : bindings)
+      if (step.late && std::find(step.outputs.begin(), step.outputs.end(), binding.slot) != step.outputs.end()) binding.late = true;
   for (const ProfileEntry& entry : plan.profile) shapes.set_input_shape(entry.slot, entry.opt);
 }
 
@@ -95,13 +101,13 @@ Status ExecutionContext::Impl::update_shapes() {
 
 Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
   const Slot& slot = plan.slots[binding.slot];
-  const uint64_t need = bytes_now(binding.slot);
+  const uint64_t need = bytes_now(binding);
   if (binding.bound.bytes >= need && (binding.bound.data || need == 0)) return {};
   const std::string where = std::string(binding.is_input ? "input '" : "output '") + slot.name + "'";
   if (!binding.bound.data) return Status(StatusCode::kInvalidArgument, where + ": no memory is bound; call bind() first");
   return Status(StatusCode::kInvalidArgument, where + ": memory is too small: got " + std::to_string(binding.bound.bytes) +
                                                   " bytes, need " + std::to_string(need) + " for shape " +
-                                                  to_string(shapes.shape(binding.slot)));
+                                                  to_string(binding.late ? slot.max_shape : shapes.shape(binding.slot)));
 }
 
 Status ExecutionContext::Impl::run() {

@@ -11,6 +11,7 @@ namespace ingot {
 
 struct LoadedStep {
   std::unique_ptr<Kernel> kernel;    // null for shape steps and control flow
+  bool late = false;
   bool alias = false;                // output and input are the same memory: nothing to run
   bool shared_workspace = false;     // needs more than the plan reserved (more threads than it was built for)
 };

@@ -63,6 +63,7 @@ void PlanRunner::lay_out_operands() {
     if (loaded_.steps[i].shared_workspace) args.workspace = resources_.shared_workspace;
     else if (step.workspace_bytes != 0 || !step.bodies.empty()) args.workspace = arena_ + step.workspace_offset;
     args.pool = resources_.pool;
+    if (step.late) args.produced_shapes = {operand_shapes_.data() + first + inputs, outputs};
   }
 }
 
@@ -79,6 +80,8 @@ void PlanRunner::make_control(size_t step_index, ShapePass& shapes) {
   control->given.resize(step.inputs.size());
   control->taken.resize(taken);
   control->states.resize(control->state_offsets.size());
+  control->state_shapes.resize(control->state_offsets.size());
+  control->element_shapes.resize(step.outputs.size() - control->state_offsets.size());
   control_[step_index] = std::move(control);
 }
 
@@ -99,13 +102,43 @@ Status PlanRunner::run(StepObserver* observer) {
     const LoadedStep& loaded = loaded_.steps[i];
     if (plan_.steps[i].shape_step) continue;  // done when the shapes were set
     const Clock::time_point start = observer ? Clock::now() : Clock::time_point();
-    if (!loaded.alias) {
-      Status status = loaded.kernel ? loaded.kernel->run(arguments_[i].kernel) : run_control(i, observer);
-      if (!status.ok()) return std::move(status).with_context("step '" + plan_.steps[i].name + "' (" + plan_.steps[i].tactic + ")");
-    }
+    Status status = loaded.late    ? run_late(i, observer)
+                    : loaded.alias ? Status()
+                    : control_[i]  ? run_control(i, observer)
+                                   : loaded.kernel->run(arguments_[i].kernel);
+    if (!status.ok()) return std::move(status).with_context("step '" + plan_.steps[i].name + "' (" + plan_.steps[i].tactic + ")");
     if (observer) observe(i, *observer, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
   }
   return {};
+}
+
+// Shapes first, from the values that earlier steps have left in memory; then the kernel; then the shapes that it counted.
+Status PlanRunner::run_late(size_t step_index, StepObserver* observer) {
+  const Step& step = plan_.steps[step_index];
+  const KernelArgs& args = arguments_[step_index].kernel;
+  if (control_[step_index]) {
+    read_shapes(step_index);
+    INGOT_TRY(run_control(step_index, observer));
+    read_shapes(step_index);
+    return {};
+  }
+  INGOT_TRY(shapes_.run_late(step, args.inputs));
+  read_shapes(step_index);
+  bool all_empty = true;
+  for (size_t i = 0; i < step.outputs.size(); ++i)
+    all_empty = all_empty && (step.outputs[i] == kNoIndex || args.output_shapes[i].elements() == 0);
+  const bool counts = shapes_.counts();
+  // With nothing to write, kernels are spared sizes of zero.
+  if (loaded_.steps[step_index].alias || (all_empty && !counts)) return {};
+  INGOT_TRY(loaded_.steps[step_index].kernel->run(args));
+  return counts ? shapes_.take_produced(step, args.produced_shapes) : Status();
+}
+
+void PlanRunner::read_shapes(size_t step_index) {
+  const Step& step = plan_.steps[step_index];
+  const size_t first = arguments_[step_index].first, end = first + step.inputs.size() + step.outputs.size();
+  for (size_t i = first; i < end; ++i)
+    if (operand_slots_[i] != kNoIndex) operand_shapes_[i] = shape(operand_slots_[i]);
 }
 
 Status PlanRunner::run_control(size_t step_index, StepObserver* observer) {
@@ -118,7 +151,7 @@ Status PlanRunner::run_control(size_t step_index, StepObserver* observer) {
   return kind_of(plan_.steps[step_index].params) == OpKind::kIf ? run_if(step_index, observer) : run_loop(step_index, observer);
 }
 
-// Shapes of a body whose turn it is; what it takes stands in control.taken.
+// Shapes of a body whose turn it is.
 Status PlanRunner::enter(Control& control, PlanRunner& body, const Step& step) {
   const size_t count = body.plan_.inputs.size();
   const std::span<OpInput> taken = std::span(control.taken).first(count);
@@ -130,11 +163,13 @@ Status PlanRunner::enter(Control& control, PlanRunner& body, const Step& step) {
   return {};
 }
 
-Status PlanRunner::check_shape(const PlanRunner& body, size_t output, const Shape& need) const {
-  const uint32_t slot = body.plan_.outputs[output];
-  if (body.shape(slot) == need) return {};
-  return Status(StatusCode::kInvalidArgument, "output '" + body.plan_.slots[slot].name + "' of a body: shape: got " +
-                                                  to_string(body.shape(slot)) + ", need " + to_string(need));
+Status PlanRunner::take_shape(size_t step_index, size_t output, const Shape& shape) {
+  const Step& step = plan_.steps[step_index];
+  if (step.late) return shapes_.take_made(step, output, shape);
+  const Shape& need = arguments_[step_index].kernel.output_shapes[output];
+  if (shape == need) return {};
+  return Status(StatusCode::kInvalidArgument, "output '" + plan_.slots[step.outputs[output]].name + "': shape that a body makes: got " +
+                                                  to_string(shape) + ", need " + to_string(need));
 }
 
 Status PlanRunner::run_if(size_t step_index, StepObserver* observer) {
@@ -145,13 +180,35 @@ Status PlanRunner::run_if(size_t step_index, StepObserver* observer) {
   PlanRunner& body = *control.bodies[chosen];
   INGOT_TRY(enter(control, body, step));
   for (size_t i = 0; i < body.plan_.inputs.size(); ++i) body.bind(body.plan_.inputs[i], const_cast<void*>(args.inputs[i + 1]));
-  for (size_t i = 0; i < body.plan_.outputs.size(); ++i) {
-    INGOT_TRY(check_shape(body, i, args.output_shapes[i]));
-    body.bind(body.plan_.outputs[i], args.outputs[i]);
-  }
-  return body.run(observer ? observer->inside(step_index, step, chosen) : nullptr);
+  for (size_t i = 0; i < body.plan_.outputs.size(); ++i) body.bind(body.plan_.outputs[i], args.outputs[i]);
+  const auto take_shapes = [&]() -> Status {
+    for (size_t i = 0; i < body.plan_.outputs.size(); ++i) INGOT_TRY(take_shape(step_index, i, body.shape(body.plan_.outputs[i])));
+    return {};
+  };
+  if (!step.late) INGOT_TRY(take_shapes());  // before memory is written that was bound for the shapes foreseen
+  INGOT_TRY(body.run(observer ? observer->inside(step_index, step, chosen) : nullptr));
+  return step.late ? take_shapes() : Status();
 }
 
+// Before memory is written that was bound for the shapes foreseen.
+Status PlanRunner::check_foreseen(size_t step_index, int64_t count) {
+  const Control& control = *control_[step_index];
+  const PlanRunner& body = *control.bodies[0];
+  const auto& params = std::get<LoopParams>(plan_.steps[step_index].params);
+  const size_t states = control.states.size();
+  for (size_t s = 0; s < states; ++s) INGOT_TRY(take_shape(step_index, s, body.shape(body.plan_.outputs[params.body_result_state() + s])));
+  for (size_t s = 0; s < control.element_shapes.size(); ++s) {
+    const Shape& element = control.element_shapes[s];
+    Shape whole;
+    whole.rank = std::min(element.rank + 1, Shape::kMaxRank);
+    whole[0] = count;
+    std::copy_n(element.dims.begin(), whole.rank - 1, whole.dims.begin() + 1);
+    INGOT_TRY(take_shape(step_index, states + s, whole));
+  }
+  return {};
+}
+
+// States alternate between the step's outputs and buffers in the workspace; elements are read and written in place.
 Status PlanRunner::run_loop(size_t step_index, StepObserver* observer) {
   const Step& step = plan_.steps[step_index];
   const auto& params = std::get<LoopParams>(step.params);
@@ -167,23 +224,19 @@ Status PlanRunner::run_loop(size_t step_index, StepObserver* observer) {
 
   const size_t states = static_cast<size_t>(params.states), scanned = static_cast<size_t>(params.scanned);
   const size_t stacked = step.outputs.size() - states;
-  for (size_t i = 0; i < states; ++i) control.states[i] = args.inputs[LoopParams::kFirstState + i];
-  if (count > 0 && go_on) {
-    INGOT_TRY(enter(control, body, step));
-    for (size_t i = 0; i < states; ++i) INGOT_TRY(check_shape(body, params.body_result_state() + i, args.output_shapes[i]));
-    for (size_t i = 0; i < stacked; ++i) {
-      Shape whole = args.output_shapes[states + i];
-      const Shape& element = body.shape(inner.outputs[params.body_result_stacked() + i]);
-      if (whole.rank != element.rank + 1 || whole[0] != count || !std::equal(element.span().begin(), element.span().end(), whole.span().begin() + 1))
-        return Status(StatusCode::kInvalidArgument, "stacked output '" + plan_.slots[step.outputs[states + i]].name + "': shape: got " +
-                                                        std::to_string(count) + " times " + to_string(element) + ", need " + to_string(whole));
-    }
-    for (size_t i = params.first_capture(); i < step.inputs.size(); ++i)
-      body.bind(inner.inputs[i - params.first_capture() + params.body_first_capture()], const_cast<void*>(args.inputs[i]));
-    if (params.counted) body.bind(inner.inputs[0], &iteration_);
-    if (params.conditional) body.bind(inner.outputs[0], &condition_);
+  for (size_t s = 0; s < states; ++s) {
+    control.states[s] = args.inputs[LoopParams::kFirstState + s];
+    control.state_shapes[s] = args.input_shapes[LoopParams::kFirstState + s];
   }
-  const auto place = [](bool backward, int64_t i, int64_t length) { return backward ? length - 1 - i : i; };
+  for (size_t i = params.first_capture(); i < step.inputs.size(); ++i)
+    body.bind(inner.inputs[i - params.first_capture() + params.body_first_capture()], const_cast<void*>(args.inputs[i]));
+  if (params.counted) body.bind(inner.inputs[0], &iteration_);
+  if (params.conditional) body.bind(inner.outputs[0], &condition_);
+
+  // Where element i of a tensor lies that is read or filled from one end or the other.
+  const auto place = [&](const std::vector<int64_t>& backward, size_t tensor, int64_t i, int64_t length) {
+    return static_cast<uint64_t>(!backward.empty() && backward[tensor] != 0 ? length - 1 - i : i);
+  };
   StepObserver* const inside = observer ? observer->inside(step_index, step, 0) : nullptr;
   int64_t i = 0;
   for (; i < count && go_on; ++i) {
@@ -192,8 +245,14 @@ Status PlanRunner::run_loop(size_t step_index, StepObserver* observer) {
                                                       " iterations in one run; raise RuntimeOptions::loop_limit if that is meant");
     iteration_ = i;
     for (size_t s = 0; s < states; ++s) {
-      std::byte* const second = static_cast<std::byte*>(args.workspace) + control.state_offsets[s];
-      void* const target = i % 2 == 0 ? args.outputs[s] : second;
+      control.given[LoopParams::kFirstState + s].shape = control.state_shapes[s];
+      control.given[LoopParams::kFirstState + s].data = control.states[s];
+    }
+    if (i == 0 || step.late) INGOT_TRY(enter(control, body, step));
+    for (size_t s = 0; i == 0 && s < stacked; ++s) control.element_shapes[s] = body.shape(inner.outputs[params.body_result_stacked() + s]);
+    if (i == 0 && !step.late) INGOT_TRY(check_foreseen(step_index, count));
+    for (size_t s = 0; s < states; ++s) {
+      void* const target = i % 2 == 0 ? args.outputs[s] : static_cast<std::byte*>(args.workspace) + control.state_offsets[s];
       body.bind(inner.inputs[params.body_first_state() + s], const_cast<void*>(control.states[s]));
       body.bind(inner.outputs[params.body_result_state() + s], target);
       control.states[s] = target;
@@ -201,24 +260,45 @@ Status PlanRunner::run_loop(size_t step_index, StepObserver* observer) {
     for (size_t s = 0; s < scanned; ++s) {
       const uint32_t slot = inner.inputs[params.body_first_scanned() + s];
       const size_t operand = params.first_scanned() + s;
-      const bool backward = !params.backward_inputs.empty() && params.backward_inputs[s] != 0;
-      const auto offset = static_cast<uint64_t>(place(backward, i, args.input_shapes[operand][0])) * bytes_of(body.shape(slot), inner.slots[slot].type.dtype);
+      const uint64_t offset = place(params.backward_inputs, s, i, args.input_shapes[operand][0]) * bytes_of(body.shape(slot), inner.slots[slot].type.dtype);
       body.bind(slot, static_cast<std::byte*>(const_cast<void*>(args.inputs[operand])) + offset);
     }
     for (size_t s = 0; s < stacked; ++s) {
       const uint32_t slot = inner.outputs[params.body_result_stacked() + s];
-      const bool backward = !params.backward_outputs.empty() && params.backward_outputs[s] != 0;
-      const auto offset = static_cast<uint64_t>(place(backward, i, count)) * bytes_of(body.shape(slot), inner.slots[slot].type.dtype);
+      const Slot& whole = plan_.slots[step.outputs[states + s]];
+      const uint64_t offset = place(params.backward_outputs, s, i, count) * bytes_of(control.element_shapes[s], inner.slots[slot].type.dtype);
+      if (offset > whole.bytes || inner.slots[slot].bytes > whole.bytes - offset)
+        return Status(StatusCode::kInvalidArgument, "output '" + whole.name + "': has no room for iteration " + std::to_string(i) + ": need " +
+                                                        to_string(whole.max_shape) + " at most; the engine was built with that limit");
       body.bind(slot, static_cast<std::byte*>(args.outputs[states + s]) + offset);
     }
     INGOT_TRY(body.run(inside));
     if (params.conditional) go_on = condition_ != 0;
+    for (size_t s = 0; s < states; ++s) control.state_shapes[s] = body.shape(inner.outputs[params.body_result_state() + s]);
+    for (size_t s = 0; s < stacked; ++s) {
+      const Shape& element = body.shape(inner.outputs[params.body_result_stacked() + s]);
+      // Where the first element lies depends on its size only if it is the last in memory.
+      const bool is_first = i == 0 && (params.backward_outputs.empty() || params.backward_outputs[s] == 0);
+      if (!is_first && !(element == control.element_shapes[s]))
+        return Status(StatusCode::kInvalidArgument, "output '" + plan_.slots[step.outputs[states + s]].name + "': shapes of its elements differ: got " +
+                                                        to_string(element) + " in iteration " + std::to_string(i) + ", need " +
+                                                        to_string(control.element_shapes[s]) + " as before");
+      control.element_shapes[s] = element;
+    }
   }
-  if (i < count && stacked != 0 && args.output_shapes[states][0] != i)
-    return Status(StatusCode::kInternal, "a loop with stacked outputs ended early");
-  for (size_t s = 0; s < states; ++s)
+  for (size_t s = 0; s < stacked; ++s) {
+    Shape whole = plan_.slots[step.outputs[states + s]].type.shape;
+    for (int d = 1; d < whole.rank; ++d)
+      if (i > 0) whole[d] = control.element_shapes[s][d - 1];
+      else if (whole[d] == Shape::kDynamic) whole[d] = step.late ? 0 : args.output_shapes[states + s][d];  // of no elements
+    whole[0] = i;
+    INGOT_TRY(take_shape(step_index, states + s, whole));
+  }
+  for (size_t s = 0; s < states; ++s) {
+    INGOT_TRY(take_shape(step_index, s, control.state_shapes[s]));
     if (control.states[s] != args.outputs[s])
-      std::memcpy(args.outputs[s], control.states[s], bytes_of(args.output_shapes[s], plan_.slots[step.outputs[s]].type.dtype));
+      std::memcpy(args.outputs[s], control.states[s], bytes_of(control.state_shapes[s], plan_.slots[step.outputs[s]].type.dtype));
+  }
   return {};
 }
 

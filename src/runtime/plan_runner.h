@@ -43,18 +43,24 @@ class PlanRunner {
     std::vector<std::unique_ptr<PlanRunner>> bodies;
     std::vector<uint64_t> state_offsets;
     std::vector<OpInput> given, taken;  // what the step is given; what the body takes of it
-    std::vector<const void*> states;    // where they are now
+    std::vector<const void*> states;    // where they are now,
+    std::vector<Shape> state_shapes;    // and their shapes,
+    std::vector<Shape> element_shapes;  // as those of the elements of stacked outputs
   };
 
   void lay_out_operands();
   void make_control(size_t step_index, ShapePass& shapes);
+  Status run_late(size_t step_index, StepObserver* observer);
+  void read_shapes(size_t step_index);
   Status run_control(size_t step_index, StepObserver* observer);
   Status run_if(size_t step_index, StepObserver* observer);
   Status run_loop(size_t step_index, StepObserver* observer);
+  Status check_foreseen(size_t step_index, int64_t count);
   Status enter(Control& control, PlanRunner& body, const Step& step);
   void observe(size_t step_index, StepObserver& observer, double elapsed_us);
   const Shape& shape(uint32_t slot) const { return shapes_.shape(slot); }
-  Status check_shape(const PlanRunner& body, size_t output, const Shape& need) const;
+  // A shape that an output got: where the step is late, any that its slot can hold; else the one that was foreseen.
+  Status take_shape(size_t step_index, size_t output, const Shape& shape);
 
   const LoadedPlan& loaded_;
   const Plan& plan_;

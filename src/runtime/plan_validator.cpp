@@ -67,6 +67,7 @@ class Validator {
   Status check_profile();
   Status check_step(size_t index);
   Status check_shape_step(const Step& step);
+  Status check_late_step(const Step& step) const;
   Status check_control_flow(const Step& step);
   Status check_memory();
   Status check_types();
@@ -227,9 +228,21 @@ Status Validator::check_step(size_t index) {
     produced_by_[id] = static_cast<int64_t>(index);
   }
   if (!has_output) return bad(where, "has no output");
+  INGOT_TRY(check_late_step(step));
   if (is_control_flow(kind_of(step.params))) return check_control_flow(step);
   if (!step.bodies.empty()) return bad(where, "has bodies, which its op does not take");
   return step.shape_step ? check_shape_step(step) : Status();
+}
+
+// What a late step gives has no shape before the run, so its readers are late too.
+Status Validator::check_late_step(const Step& step) const {
+  if (step.late && step.shape_step) return bad("step '" + step.name + "'", "is both late and shape arithmetic");
+  for (uint32_t id : step.inputs) {
+    if (step.late || id == kNoIndex || produced_by_[id] < 0 || plan_.slots[id].type.shape.is_static()) continue;
+    if (plan_.steps[static_cast<size_t>(produced_by_[id])].late)
+      return bad("step '" + step.name + "'", "reads '" + plan_.slots[id].name + "', whose shape is known late, but is not late itself");
+  }
+  return {};
 }
 
 Status Validator::check_shape_step(const Step& step) {
@@ -287,6 +300,11 @@ Status Validator::check_control_flow(const Step& step) {
     for (size_t i = 0; i < taken.size(); ++i)
       if (!taken[i].present || taken[i].dtype != body.slots[body.inputs[i]].type.dtype)
         return bad(where, "input " + std::to_string(i) + " of a body has another type than it is given");
+    for (const Step& inner : body.steps)
+      for (uint32_t id : body.outputs)
+        if (!step.late && inner.late && !body.slots[id].type.shape.is_static() &&
+            std::find(inner.outputs.begin(), inner.outputs.end(), id) != inner.outputs.end())
+          return bad(where, "a body makes '" + body.slots[id].name + "', whose shape is known late, but the step is not late itself");
     const size_t own = body.outputs.size() - step.outputs.size();  // the next condition is the body's alone
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const Slot &made = body.slots[body.outputs[own + i]], &kept = plan_.slots[step.outputs[i]];
@@ -382,6 +400,8 @@ Status Validator::check_types() {
       return Status(code, "plan: " + std::string(status.message()));
     }
   }
+  if (Status status = pass.check_late_steps(); !status.ok())
+    return Status(StatusCode::kInvalidEngine, "plan: " + std::string(status.message()));
   return {};
 }
 

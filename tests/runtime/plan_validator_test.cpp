@@ -18,7 +18,7 @@ struct Spoil {
 };
 
 TEST(PlanValidator, AcceptsGoodPlans) {
-  for (const auto make : {add_relu_plan, shape_chain_plan, channels_last_plan, conv_plan}) {
+  for (const auto make : {add_relu_plan, shape_chain_plan, channels_last_plan, conv_plan, late_plan}) {
     HandMadePlan made = make();
     const Status status = validate_plan(made.plan());
     EXPECT_TRUE(status.ok()) << status.message();
@@ -72,6 +72,17 @@ TEST(PlanValidator, RefusesWhatMakesNoSense) {
       {"may have another layout", channels_last_plan, [](Plan& p) { p.slots[0].type.layout = Layout::kChannelsLast; }},
       {"channels last needs rank 3", add_relu_plan, [](Plan& p) { p.slots[2].type.layout = Layout::kChannelsLast; }},
       {"has the home of an input or output", add_relu_plan, [](Plan& p) { p.slots[2].home = Slot::Home::kInput; }},
+      // late_plan: slots x y count places rows values; steps NonZero Transpose GatherND Add Shape.
+      {"shape depends on data, but the step is not a late one", late_plan, [](Plan& p) { p.steps[0].late = false; }},
+      {"reads 'places', whose shape is known late", late_plan, [](Plan& p) { p.steps[1].late = false; }},
+      {"reads 'values', whose shape is known late", late_plan, [](Plan& p) { p.steps[4].late = false; }},
+      {"reads 'values', whose shape is known late", late_plan, [](Plan& p) { p.steps[4].late = false, p.steps[4].shape_step = true; }},
+      {"is both late and shape arithmetic", late_plan, [](Plan& p) { p.steps[4].shape_step = true; }},
+      {"shape: got 2x12, need 2x12", late_plan, [](Plan& p) { p.slots[3].type.shape = {2, 12}; }},
+      {"shape: got 2x12, need 3x?", late_plan, [](Plan& p) { p.slots[3].type.shape[0] = p.slots[3].max_shape[0] = 3, p.slots[3].bytes = 3 * 12 * 8, p.slots[3].offset = p.arena_bytes, p.arena_bytes += 320; }},
+      {"shape: got 12, need ?x?", late_plan, [](Plan& p) { p.slots[1].type.shape = {kAny, kAny}, p.slots[1].max_shape = {12, 1}; }},
+      {"shape: got 2x12, need 2x? within 2x13", late_plan, [](Plan& p) { p.slots[3].max_shape[1] = 13, p.slots[3].bytes = 2 * 13 * 8, p.slots[3].offset = p.arena_bytes, p.arena_bytes += 256; }},
+      {"element type: got s64, need f32", late_plan, [](Plan& p) { p.slots[1].type.dtype = DataType::kS64, p.slots[1].bytes = 96; }},
       {"has no op", add_relu_plan, [](Plan& p) { p.steps[0].params = NoOpParams{}; }},
   };
   for (const Spoil& spoil : cases) {

@@ -129,7 +129,7 @@ Status GraphImporter::import_nodes(int outer_index) {
     for (const auto& output : proto_.output()) read(output.name());
   }
   INGOT_ASSIGN(const std::vector<int> order, order_nodes(proto_, given));
-  if (!outer_) model_.nodes = order.size();
+  model_.nodes += order.size();
   for (int index : order) INGOT_TRY(import_node(proto_.node(index), outer_ ? outer_index : index, depth_));
   return {};
 }

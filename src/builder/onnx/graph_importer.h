@@ -26,7 +26,7 @@ struct ModelImport {
   std::vector<int> origins;     // of each node of the network: the model's function it came from, or −1
   std::vector<Issue> issues;    // nodes that Ingot cannot do
   std::string profile_text;
-  size_t nodes = 0;             // of the network
+  size_t nodes = 0;             // of the network and all bodies
 };
 
 class GraphImporter {

@@ -1,4 +1,5 @@
-// A node whose inputs are all constant is computed now, by its reference code, unless the result would bloat the engine.
+// A node whose inputs are all constant is computed now, by its reference code, unless the result would bloat the engine. Bodies
+// of control flow get the constants that they capture.
 #include <algorithm>
 
 #include "builder/graph/graph_editor.h"
@@ -45,12 +46,29 @@ Status compute(const Graph& graph, const Node& node, std::vector<Blob>& results)
   return run_reference(node.params, inputs, outputs);
 }
 
+// What bodies capture of constants they hold themselves; their turn to fold comes after.
+void sink_constants(GraphEditor& editor, NodeId id) {
+  const auto* loop = std::get_if<LoopParams>(&editor.graph().node(id).params);
+  const size_t first = loop ? loop->first_capture() : 1;
+  for (size_t input = editor.graph().node(id).inputs.size(); input-- > first;) {
+    const Node& node = editor.graph().node(id);
+    const ValueId outside = node.inputs[input];
+    if (!editor.graph().is_constant(outside) || editor.graph().value(outside).type.quant) continue;
+    const auto constant = editor.graph().value(outside).constant;
+    std::vector<ValueId> inside;
+    for (const Graph& body : node.bodies) inside.push_back(body.inputs()[body.inputs().size() - (node.inputs.size() - input)]);
+    editor.remove_capture(id, input);
+    for (size_t i = 0; i < inside.size(); ++i) GraphEditor(editor.body(id, i)).make_constant(inside[i], constant);
+  }
+}
+
 }  // namespace
 
 Status fold_constants(Graph& graph, const BuildOptions&) {
   GraphEditor editor(graph);
   std::vector<Blob> results;
   for (NodeId id : graph.topological_order()) {
+    if (!graph.node(id).bodies.empty()) sink_constants(editor, id);
     if (!may_fold(graph, graph.node(id))) continue;
     // What fails now (an index out of range) fails at run time too, if that place is ever reached.
     if (!compute(graph, graph.node(id), results).ok()) continue;

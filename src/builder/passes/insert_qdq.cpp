@@ -40,6 +40,7 @@ class Inserter {
     choose_scales(order);
     for (NodeId id : order) {
       if (!roles_.reason[id].empty()) editor_.add_note(id, roles_.reason[id]);
+      if (!graph_.node(id).bodies.empty()) editor_.add_note(id, "bodies kept in f32: calibration observes nothing inside them");
       if (roles_.node[id] == Int8Role::kCore) INGOT_TRY(quantize_layer(id));
     }
     for (ValueId value = 0; value < roles_.wanted.size(); ++value)

@@ -63,7 +63,8 @@ Offset<format::Step> write_step(FlatBufferBuilder& builder, const Step& step) {
   const auto outputs = builder.CreateVector(step.outputs);
   const auto bodies = step.bodies.empty() ? Offset<fb::Vector<uint32_t>>() : builder.CreateVector(step.bodies);
   return format::CreateStep(builder, name, op_name, field_list, tactic, step.tactic_version, inputs, outputs,
-                            step.packed_inputs, step.blob, step.workspace_offset, step.workspace_bytes, step.shape_step, bodies);
+                            step.packed_inputs, step.blob, step.workspace_offset, step.workspace_bytes,
+                            step.shape_step, step.late, bodies);
 }
 
 // The verifier checks where a vector's length lies, but not its elements.
@@ -161,6 +162,7 @@ Status read_step(Reader& reader, const format::Step& from, Step& to) {
   to.workspace_offset = from.workspace_offset();
   to.workspace_bytes = from.workspace_bytes();
   to.shape_step = from.shape_step();
+  to.late = from.late();
   return {};
 }
 
