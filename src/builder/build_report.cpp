@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/tactic_registry.h"
+
 namespace ingot {
 namespace {
 
@@ -31,6 +33,7 @@ Json operand_list(const Graph& graph, std::span<const ValueId> values) {
 // Layers in all, and those in 8 bits, bodies included.
 struct LayerCounts {
   int64_t all = 0, int8 = 0, reformats = 0;
+  bool run_allocates = false;  // in some layer
 };
 
 Json layer_list(const Graph& graph, const Selection& selection, const EmittedPlan& emitted, const Plan& plan, LayerCounts& counts) {
@@ -39,6 +42,8 @@ Json layer_list(const Graph& graph, const Selection& selection, const EmittedPla
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     const NodeId id = emitted.step_nodes[i];
+    const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
+    counts.run_allocates = counts.run_allocates || (tactic && !tactic->info().library.empty());
     Json layer;
     layer["name"] = step.name;
     layer["op"] = to_string(kind_of(step.params));
@@ -104,6 +109,7 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
                        {"int8_layers", counts.int8},
                        {"reformats", counts.reformats},
                        {"expected_microseconds", selection.total_microseconds}};
+  report["run_allocates"] = counts.run_allocates;
   report["memory"] = {{"arena_bytes", plan.owned.plan.arena_bytes}, {"peak_live_bytes", plan.peak_live_bytes}, {"weight_bytes", weights}};
   if (options.calibration_table)
     report["calibration"] = {{"method", options.calibration_table->method},

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/device_backend.h"
 #include "runtime/engine.h"
 #include "runtime/tactic.h"
 
@@ -29,6 +30,9 @@ struct Engine::Impl {
   RuntimeOptions options;
   DeviceInfo device;
   LoadedPlan loaded;
+  bool run_allocates = false;           // some tactic is of a library
+  std::unique_ptr<DeviceConstants> on_device;  // null on the CPU
+  std::string remark;
   uint64_t shared_workspace_bytes = 0;  // behind the plan's arena, for all steps of all bodies: one runs at a time
 
   const Plan& plan() const { return owned.plan; }

@@ -16,9 +16,20 @@ uint64_t bytes_of(const Shape& shape, DataType dtype) { return static_cast<uint6
 
 }  // namespace
 
-PlanRunner::PlanRunner(const LoadedPlan& loaded, std::byte* arena, ShapePass& shapes, RunResources& resources)
+std::vector<void*> PlanRunner::homes_of(const LoadedPlan& loaded, std::byte* arena) {
+  const std::vector<Slot>& slots = loaded.plan->slots;
+  std::vector<void*> homes(slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].home == Slot::Home::kArena) homes[i] = arena + slots[i].offset;
+    // Constants are only ever inputs, which kernels see as const.
+    if (slots[i].home == Slot::Home::kConstant) homes[i] = const_cast<void*>(loaded.constants[i]);
+  }
+  return homes;
+}
+
+PlanRunner::PlanRunner(const LoadedPlan& loaded, std::vector<void*> homes, std::byte* arena, ShapePass& shapes, RunResources& resources)
     : loaded_(loaded), plan_(*loaded.plan), arena_(arena), shapes_(shapes), resources_(resources) {
-  lay_out_operands();
+  lay_out_operands(homes);
   control_.resize(plan_.steps.size());
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     if (!plan_.steps[i].bodies.empty()) make_control(i, shapes);
@@ -26,7 +37,7 @@ PlanRunner::PlanRunner(const LoadedPlan& loaded, std::byte* arena, ShapePass& sh
   }
 }
 
-void PlanRunner::lay_out_operands() {
+void PlanRunner::lay_out_operands(const std::vector<void*>& homes) {
   arguments_.resize(plan_.steps.size());
   size_t most_operands = 0;
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -47,13 +58,9 @@ void PlanRunner::lay_out_operands() {
       const uint32_t id = operand_slots_[first + k];
       const bool packed = k < inputs && k < 32 && (step.packed_inputs >> k & 1) != 0;
       if (id == kNoIndex || packed) continue;
-      const Slot& slot = plan_.slots[id];
-      switch (slot.home) {
-        case Slot::Home::kArena: pointers_[first + k] = arena_ + slot.offset; break;
-        // Constants are only ever inputs, which kernels see as const.
-        case Slot::Home::kConstant: pointers_[first + k] = const_cast<void*>(loaded_.constants[id]); break;
-        default: uses_[id].push_back(first + k);
-      }
+      const Slot::Home home = plan_.slots[id].home;
+      if (home == Slot::Home::kInput || home == Slot::Home::kOutput) uses_[id].push_back(first + k);
+      else pointers_[first + k] = homes[id];
     }
     KernelArgs& args = arguments_[i].kernel;
     args.inputs = {pointers_.data() + first, inputs};
@@ -63,6 +70,7 @@ void PlanRunner::lay_out_operands() {
     if (loaded_.steps[i].shared_workspace) args.workspace = resources_.shared_workspace;
     else if (step.workspace_bytes != 0 || !step.bodies.empty()) args.workspace = arena_ + step.workspace_offset;
     args.pool = resources_.pool;
+    args.stream = resources_.stream;
     if (step.late) args.produced_shapes = {operand_shapes_.data() + first + inputs, outputs};
   }
 }
@@ -73,7 +81,8 @@ void PlanRunner::make_control(size_t step_index, ShapePass& shapes) {
   size_t taken = 0;
   for (size_t k = 0; k < step.bodies.size(); ++k) {
     const LoadedPlan& body = loaded_.bodies[step.bodies[k]];
-    control->bodies.push_back(std::make_unique<PlanRunner>(body, arena_ + step.workspace_offset, shapes.body(step_index, k), resources_));
+    std::byte* const arena = arena_ + step.workspace_offset;
+    control->bodies.push_back(std::make_unique<PlanRunner>(body, homes_of(body, arena), arena, shapes.body(step_index, k), resources_));
     taken = std::max(taken, body.plan->inputs.size());
   }
   (void)body_workspace_bytes(plan_, step, &control->state_offsets);
@@ -110,6 +119,25 @@ Status PlanRunner::run(StepObserver* observer) {
     if (observer) observe(i, *observer, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
   }
   return {};
+}
+
+Status PlanRunner::launch() {
+  for (size_t i = 0; i < plan_.steps.size(); ++i) INGOT_TRY(launch_step(i));
+  return {};
+}
+
+Status PlanRunner::launch_step(size_t step_index) {
+  const LoadedStep& loaded = loaded_.steps[step_index];
+  if (!loaded.kernel || loaded.alias) return {};
+  Status status = loaded.kernel->run(arguments_[step_index].kernel);
+  if (status.ok()) return {};
+  return std::move(status).with_context("step '" + plan_.steps[step_index].name + "' (" + plan_.steps[step_index].tactic + ")");
+}
+
+PlanRunner::StepOperands PlanRunner::operands(size_t step_index) const {
+  const Step& step = plan_.steps[step_index];
+  const size_t first = arguments_[step_index].first, count = step.inputs.size() + step.outputs.size();
+  return {std::span(operand_slots_).subspan(first, count), std::span(pointers_).subspan(first, count)};
 }
 
 // Shapes first, from the values that earlier steps have left in memory; then the kernel; then the shapes that it counted.

@@ -15,6 +15,7 @@ namespace ingot {
 // What all runners of a context share.
 struct RunResources {
   ThreadPool* pool = nullptr;
+  void* stream = nullptr;                 // of a GPU
   std::byte* shared_workspace = nullptr;  // for steps that need more than the plan reserved
   int64_t loop_limit = 0;                 // iterations in one run
   int64_t iterations = 0;                 // so far
@@ -22,8 +23,10 @@ struct RunResources {
 
 class PlanRunner {
  public:
-  // The plan's arena begins at `arena`; those of its bodies lie inside. All arguments outlive the runner.
-  PlanRunner(const LoadedPlan& loaded, std::byte* arena, ShapePass& shapes, RunResources& resources);
+  // homes: per slot, where it lies, null for what is bound later. arena: where workspaces lie, and in them the arenas of
+  // bodies. All arguments outlive the runner.
+  PlanRunner(const LoadedPlan& loaded, std::vector<void*> homes, std::byte* arena, ShapePass& shapes, RunResources& resources);
+  static std::vector<void*> homes_of(const LoadedPlan& loaded, std::byte* arena);
 
   // Where an input or output of the plan lies.
   void bind(uint32_t slot, void* data);
@@ -31,6 +34,15 @@ class PlanRunner {
   void take_shapes();
   // Runs all steps. Allocates nothing when it succeeds.
   Status run(StepObserver* observer);
+
+  // For plans of a GPU, which have neither late steps nor bodies: starts the kernels, of all steps or one.
+  Status launch();
+  Status launch_step(size_t step_index);
+  struct StepOperands {
+    std::span<const uint32_t> slots;  // inputs, then outputs
+    std::span<void* const> pointers;
+  };
+  StepOperands operands(size_t step_index) const;
 
  private:
   // A step's arguments: parts of the lists below.
@@ -48,7 +60,7 @@ class PlanRunner {
     std::vector<Shape> element_shapes;  // as those of the elements of stacked outputs
   };
 
-  void lay_out_operands();
+  void lay_out_operands(const std::vector<void*>& homes);
   void make_control(size_t step_index, ShapePass& shapes);
   Status run_late(size_t step_index, StepObserver* observer);
   void read_shapes(size_t step_index);

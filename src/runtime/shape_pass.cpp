@@ -5,6 +5,8 @@
 #include <array>
 #include <string>
 
+#include "runtime/ops/shape_bounds.h"
+
 namespace ingot {
 namespace {
 
@@ -197,22 +199,33 @@ Status ShapePass::take_made(const Step& step, size_t output, const Shape& shape)
 }
 
 Status ShapePass::check_late_steps() {
+  std::vector<bool> is_late(plan_.slots.size(), false);
   for (const Step& step : plan_.steps) {
-    if (!step.late || !step.bodies.empty()) continue;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      const uint32_t slot = step.inputs[i];
-      inputs_[i] = slot == kNoIndex ? OpInput{} : OpInput{types_[slot].dtype, types_[slot].shape, values_[slot], true};
+    if (!step.late) continue;
+    for (uint32_t slot : step.outputs)
+      if (slot != kNoIndex && !step.bodies.empty()) is_late[slot] = true;
+    if (!step.bodies.empty()) continue;
+    std::vector<BoundedInput> inputs;
+    for (uint32_t slot : step.inputs) {
+      BoundedInput& input = inputs.emplace_back();
+      if (slot == kNoIndex) continue;
+      input.input = {types_[slot].dtype, types_[slot].shape, values_[slot], true};
+      for (int d = 0; is_late[slot] && d < types_[slot].shape.rank; ++d)
+        if (plan_.slots[slot].type.shape[d] == Shape::kDynamic) input.late |= 1u << d;
     }
-    Status status = infer(step);
+    std::vector<BoundedOutput> bounds(step.outputs.size());
+    Status status = infer_bounds(step.params, inputs, bounds);
     for (size_t i = 0; status.ok() && i < step.outputs.size(); ++i) {
       if (step.outputs[i] == kNoIndex) continue;
       const Slot& slot = plan_.slots[step.outputs[i]];
-      const Shape& got = outputs_[i].shape;
+      is_late[step.outputs[i]] = true;
+      const Shape& got = bounds[i].shape;
       bool fits = got.rank == slot.max_shape.rank;
       for (int d = 0; fits && d < got.rank; ++d) {
-        const bool varies = slot.type.shape[d] == Shape::kDynamic;
-        fits = outputs_[i].counted >> d & 1 ? varies && slot.max_shape[d] <= got[d] : varies || slot.type.shape[d] == got[d];
+        const bool follows = (bounds[i].late >> d & 1) != 0, varies = slot.type.shape[d] == Shape::kDynamic;
+        fits = follows ? got[d] == Shape::kDynamic || slot.max_shape[d] <= got[d] : varies || slot.type.shape[d] == got[d];
       }
+      outputs_[i].dtype = bounds[i].dtype;
       if (!fits)
         status = Status(StatusCode::kInvalidEngine, "output '" + slot.name + "': shape: got " + to_string(got) + ", need " +
                                                         to_string(slot.type.shape) + " within " + to_string(slot.max_shape));

@@ -5,6 +5,7 @@
 
 #include "builder/onnx/branches.h"
 #include "builder/onnx/importer_table.h"
+#include "builder/onnx/inline_functions.h"
 #include "builder/onnx/input_shapes.h"
 #include "builder/onnx/node_order.h"
 #include "builder/onnx/text.h"
@@ -12,51 +13,59 @@
 namespace ingot {
 namespace {
 
+constexpr size_t kLongestName = size_t{1} << 16;
+constexpr int64_t kLargestTensor = int64_t{1} << 36;  // bytes; no plan may be larger
 constexpr int kMostNestedBranches = 16;
 
 Status invalid(std::string what) { return Status(StatusCode::kInvalidModel, std::move(what)); }
+
+std::string difference(const TensorType& got, const ModelInput& need) {
+  bool same = got.dtype == need.dtype && got.shape.rank == need.shape.rank;
+  for (int i = 0; same && i < got.shape.rank; ++i) same = need.shape[i] == Shape::kDynamic || need.shape[i] == got.shape[i];
+  return same ? std::string() : "got " + to_string(got) + ", need " + to_string(TensorType{need.dtype, need.shape, Layout::kLinear, {}});
+}
+
+std::string initialiser(const std::string& name) { return "initialiser " + quoted(name); }
 
 }  // namespace
 
 GraphImporter::GraphImporter(ModelImport& model, const onnx::GraphProto& proto, GraphImporter* outer)
     : model_(model), proto_(proto), outer_(outer), depth_(outer ? outer->depth_ + 1 : 0), editor_(graph_),
       scope_{editor_, {model.loaded.base_dir, model.options.max_sparse_bytes}, {}, {}} {
-  if (outer) editor_.set_probe_count(outer->graph_.probe_count());
+  if (!outer) return;
+  editor_.set_probe_count(outer->graph_.probe_count());
+  graph_.set_limits(outer->graph_.limits());
 }
 
-Status GraphImporter::check_names() {
-  std::string broken;
+void GraphImporter::check_names() {
+  const auto wrong = [&](const std::string& what) { model_.problems.add(StatusCode::kInvalidModel, what); };
   const auto check = [&](const std::string& name, bool is_tensor) {
-    if (!is_valid_utf8(name)) broken = name;
+    if (name.size() > kLongestName)
+      wrong("a name is too long: got " + std::to_string(name.size()) + " bytes, need ≤ " + std::to_string(kLongestName) + ", in " + quoted(name));
+    else if (!is_valid_utf8(name)) wrong("a name is not UTF-8: got " + quoted(name));
     if (is_tensor) scope_.tensor_names.insert(name);
   };
+  for (const auto& input : proto_.input()) check(input.name(), true);
   for (const auto& node : proto_.node()) {
     check(node.name(), false);
     check(node.op_type(), false);
     check(node.domain(), false);
-    for (const std::string& name : node.input()) check(name, true);
+    for (const std::string& name : node.input()) scope_.tensor_names.insert(name);  // checked where it is made
     for (const std::string& name : node.output()) check(name, true);
   }
-  for (const auto& input : proto_.input()) check(input.name(), outer_ != nullptr);
-  const auto add_initialiser = [&](const std::string& name, int index) -> Status {
+  const auto add_initialiser = [&](const std::string& name, int index) {
     check(name, true);
-    if (name.empty()) return invalid("an initialiser has no name");
-    if (!initialisers_.emplace(name, index).second) return invalid("initialiser " + quoted(name) + " is there twice");
-    return {};
+    if (name.empty()) wrong("an initialiser has no name");
+    else if (!initialisers_.emplace(name, index).second) wrong("initialiser " + quoted(name) + " is there twice");
   };
-  for (int i = 0; i < proto_.initializer_size(); ++i) INGOT_TRY(add_initialiser(proto_.initializer(i).name(), i));
-  for (int i = 0; i < proto_.sparse_initializer_size(); ++i)
-    INGOT_TRY(add_initialiser(proto_.sparse_initializer(i).values().name(), -1 - i));
-  if (proto_.output_size() == 0 && !outer_) return invalid("has no outputs");
+  for (int i = 0; i < proto_.initializer_size(); ++i) add_initialiser(proto_.initializer(i).name(), i);
+  for (int i = 0; i < proto_.sparse_initializer_size(); ++i) add_initialiser(proto_.sparse_initializer(i).values().name(), -1 - i);
+  if (proto_.output_size() == 0 && !outer_) wrong("has no outputs");
   for (const auto& output : proto_.output()) {
-    check(output.name(), true);
-    if (output.name().empty()) return invalid("an output has no name");
-    // Of a body they have no names that anybody outside sees.
-    if (!outer_ && !scope_.graph_outputs.insert(output.name()).second)
-      return invalid("output " + quoted(output.name()) + " is there twice");
+    if (output.name().empty()) wrong("an output has no name");
+    // Those of a body have no names that anybody outside sees.
+    else if (!outer_ && !scope_.graph_outputs.insert(output.name()).second) wrong("output " + quoted(output.name()) + " is there twice");
   }
-  if (!broken.empty()) return invalid("a name is not UTF-8: got " + quoted(broken));
-  return {};
 }
 
 Status GraphImporter::add_inputs(const std::vector<ModelInput>& inputs) {
@@ -71,8 +80,21 @@ Status GraphImporter::add_inputs(const std::vector<ModelInput>& inputs) {
       model_.profile_text += " " + printable(inputs[i].name) + "=" + to_string(shapes[i][kProbeMin]) + ":" +
                        to_string(shapes[i][kProbeOpt]) + ":" + to_string(shapes[i][kProbeMax]);
     values_[inputs[i].name] = editor_.add_input(inputs[i].name, inputs[i].dtype, std::move(shapes[i]));
-    scope_.tensor_names.insert(inputs[i].name);
   }
+  return {};
+}
+
+void GraphImporter::declare(const std::string& name, ModelInput input) { declared_.emplace(name, std::move(input)); }
+
+// An input that goes out again does so as a copy under a name of its own, since names of inputs and outputs are unique.
+Status GraphImporter::add_output(const std::string& name) {
+  INGOT_ASSIGN(ValueId id, value_of(name));
+  if (id == kNone) return {};
+  const Value& value = graph_.value(id);
+  if (value.is_input || value.is_output) {
+    INGOT_ASSIGN(id, editor_.add_op(name + ".copy", IdentityParams{}, {id}, value.is_input ? name + ".output" : name));
+  }
+  editor_.mark_output(id);
   return {};
 }
 
@@ -83,18 +105,33 @@ Expected<ValueId> GraphImporter::value_of(const std::string& name) {
     INGOT_ASSIGN(const ValueId outside, outer_->value_of(name));
     return values_[name] = outside == kNone ? kNone : capture(outside);
   }
-  if (place == initialisers_.end()) return invalid("tensor " + quoted(name) + " is made by no node");
-  const std::string where = "initialiser " + quoted(name);
-  TensorContent content;
-  if (place->second >= 0) {
-    const onnx::TensorProto& tensor = proto_.initializer(place->second);
-    INGOT_ASSIGN(content, read_tensor(tensor, scope_.source, where));
-    // A body may be read again; the network's weights are in memory once.
-    if (!outer_) *model_.loaded.proto.mutable_graph()->mutable_initializer(place->second) = onnx::TensorProto();
-  } else {
-    INGOT_ASSIGN(content, read_sparse_tensor(proto_.sparse_initializer(-1 - place->second), scope_.source, where));
+  if (place == initialisers_.end()) {
+    if (model_.problems.empty()) model_.problems.add(StatusCode::kInvalidModel, "tensor " + quoted(name) + " is made by no node");
+    return values_[name] = kNone;
   }
-  return values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
+  const int index = place->second;
+  if (index < 0) {
+    INGOT_ASSIGN(values_[name], add_initialiser(name, read_sparse_tensor(proto_.sparse_initializer(-1 - index), scope_.source, initialiser(name))));
+  } else {
+    INGOT_ASSIGN(values_[name], add_initialiser(name, read_tensor(proto_.initializer(index), scope_.source, initialiser(name))));
+    // A body may be read again; the network's weights are in memory once.
+    if (!outer_) *model_.loaded.proto.mutable_graph()->mutable_initializer(index) = onnx::TensorProto();
+  }
+  return values_[name];
+}
+
+// What is wrong with the tensor itself is a problem of the model; a file that cannot be read ends the import.
+Expected<ValueId> GraphImporter::add_initialiser(const std::string& name, Expected<TensorContent> content) {
+  if (const auto declared = declared_.find(name); content.ok() && declared != declared_.end())
+    if (std::string wrong = difference(content->type, declared->second); !wrong.empty()) {
+      model_.problems.add(StatusCode::kInvalidModel, initialiser(name) + ": differs from the input of its name: " + wrong);
+      return kNone;
+    }
+  if (content.ok()) return editor_.add_constant(name, std::move(content->type), std::move(content->bytes));
+  Status status = content.take_status();
+  if (status.code() != StatusCode::kInvalidModel && status.code() != StatusCode::kUnsupported) return status;
+  model_.problems.add(status.code(), status.message());
+  return kNone;
 }
 
 ValueId GraphImporter::capture(ValueId outside) {
@@ -104,7 +141,7 @@ ValueId GraphImporter::capture(ValueId outside) {
   if (value.constant) {
     place->second = editor_.add_constant(value.name, value.type.dtype, value.type.shape, value.constant);
   } else {
-    place->second = editor_.add_body_input(value.name, value.type.dtype, value.probe_shapes, value.probe_values);
+    place->second = editor_.add_body_input(value);
     captures_.push_back(outside);
   }
   return place->second;
@@ -118,6 +155,7 @@ Status GraphImporter::import_nodes(int outer_index) {
   std::unordered_set<std::string> given;
   for (const auto& [name, index] : initialisers_) given.insert(name);
   for (const auto& [name, value] : values_) given.insert(name);
+  for (const auto& input : proto_.input()) given.insert(input.name());
   if (outer_) {
     std::unordered_set<std::string> own;
     for (const auto& node : proto_.node()) own.insert(node.output().begin(), node.output().end());
@@ -128,7 +166,7 @@ Status GraphImporter::import_nodes(int outer_index) {
       for (const std::string& name : node.input()) read(name);
     for (const auto& output : proto_.output()) read(output.name());
   }
-  INGOT_ASSIGN(const std::vector<int> order, order_nodes(proto_, given));
+  const std::vector<int> order = order_nodes(proto_, given, model_.problems);
   model_.nodes += order.size();
   for (int index : order) INGOT_TRY(import_node(proto_.node(index), outer_ ? outer_index : index, depth_));
   return {};
@@ -170,10 +208,14 @@ Status GraphImporter::import_node(const onnx::NodeProto& node, int index, int de
   return dispatch(node, index, std::move(inputs), known);
 }
 
-int64_t GraphImporter::version_of(const std::string& domain, int index) const {
-  const std::string key = domain == "ai.onnx" ? "" : domain;
-  if (const int origin = model_.origins[static_cast<size_t>(index)]; origin >= 0)
-    for (const auto& opset : model_.loaded.proto.functions(origin).opset_import())
+// A function's nodes follow the opsets that the function names, those it does not name the model's.
+int64_t GraphImporter::version_of(const onnx::NodeProto& node, int index) const {
+  const std::string key = node.domain() == "ai.onnx" ? "" : node.domain();
+  int64_t origin = model_.origins[static_cast<size_t>(index)];
+  for (const auto& attribute : node.attribute())
+    if (attribute.name() == kFunctionMark && attribute.i() < model_.loaded.proto.functions_size()) origin = attribute.i();
+  if (origin >= 0)
+    for (const auto& opset : model_.loaded.proto.functions(static_cast<int>(origin)).opset_import())
       if ((opset.domain() == "ai.onnx" ? "" : opset.domain()) == key) return opset.version();
   const auto opset = model_.opsets.find(key);
   return opset == model_.opsets.end() ? 1 : opset->second;
@@ -189,13 +231,11 @@ std::optional<bool> GraphImporter::known_condition(ValueId id) const {
 // Nodes of a graph that stands in for a node of this one; all its names are its own.
 Status GraphImporter::import_renamed(const onnx::GraphProto& graph, int index, int depth) {
   for (const auto& tensor : graph.initializer()) {
-    INGOT_ASSIGN(TensorContent content, read_tensor(tensor, scope_.source, "initialiser " + quoted(tensor.name())));
-    values_[tensor.name()] = editor_.add_constant(tensor.name(), std::move(content.type), std::move(content.bytes));
+    INGOT_ASSIGN(values_[tensor.name()], add_initialiser(tensor.name(), read_tensor(tensor, scope_.source, initialiser(tensor.name()))));
   }
   for (const auto& tensor : graph.sparse_initializer()) {
     const std::string& name = tensor.values().name();
-    INGOT_ASSIGN(TensorContent content, read_sparse_tensor(tensor, scope_.source, "initialiser " + quoted(name)));
-    values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
+    INGOT_ASSIGN(values_[name], add_initialiser(name, read_sparse_tensor(tensor, scope_.source, initialiser(name))));
   }
   for (const auto& inner : graph.node()) INGOT_TRY(import_node(inner, index, depth));
   return {};
@@ -231,13 +271,11 @@ Status GraphImporter::import_branch(const onnx::NodeProto& node, int index, bool
 }
 
 Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known) {
-  const int64_t version = version_of(node.domain(), index);
-  ModelImport::Issue issue{node_label(node, index), "", version, ""};
-  const auto refuse = [&](std::string_view reason) {
-    issue.text = printable(node.op_type()) + ", " + (node.domain().empty() ? "ai.onnx" : printable(node.domain())) + " " +
-                 std::to_string(version) + ", inputs " + (inputs_known ? describe(inputs) : "unknown");
-    issue.reason = reason;
-    model_.issues.push_back(std::move(issue));
+  const int64_t version = version_of(node, index);
+  const std::string label = node_label(node, index);
+  const auto refuse = [&](std::string_view reason, StatusCode code = StatusCode::kUnsupported) {
+    model_.problems.add_node(code, quoted(label) + " (" + printable(node.op_type()) + ", " + (node.domain().empty() ? "ai.onnx" : printable(node.domain())) +
+                                 " " + std::to_string(version) + ", inputs " + (inputs_known ? describe(inputs) : "unknown") + ")", reason);
   };
   const bool is_default = node.domain().empty() || node.domain() == "ai.onnx";
   const auto control_flow = is_default ? find_control_flow(node.op_type()) : nullptr;
@@ -246,7 +284,7 @@ Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vect
     refuse(reason_refused(node.domain(), node.op_type()));
     return {};
   }
-  NodeImporter view(scope_, node, issue.name, version, std::move(inputs));
+  NodeImporter view(scope_, node, label, version, std::move(inputs));
   bool complete = true;
   Status status;
   if (control_flow) {
@@ -256,22 +294,34 @@ Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vect
   } else {
     importer(view);
   }
-  // A body in which a node was refused makes nothing; the node itself may be fine.
+  // A body with a problem in it makes nothing; the node itself may be fine.
   if (status.ok() && !complete && view.ok()) return {};
   if (status.ok()) status = view.finish();
+  inputs = view.inputs();
+  for (ValueId id : view.outputs())
+    if (status.ok()) status = check_size(id);
   if (status.ok()) {
     for (int i = 0; i < node.output_size(); ++i)
       if (!node.output(i).empty()) values_[node.output(i)] = view.outputs()[static_cast<size_t>(i)];
     return {};
   }
-  inputs = view.inputs();
-  if (status.code() == StatusCode::kUnsupported) {
-    refuse(status.message());
-    return {};
-  }
-  std::string what = std::string(status.message()) + " (" + printable(node.op_type()) + ", inputs " + describe(inputs) + ")";
-  if (!model_.profile_text.empty()) what += "; with the profile" + model_.profile_text;
-  return Status(status.code(), "node " + quoted(issue.name) + ": " + what);
+  if (status.code() != StatusCode::kInvalidModel && status.code() != StatusCode::kUnsupported && status.code() != StatusCode::kInvalidArgument)
+    return std::move(status).with_context("node " + quoted(label));
+  const bool by_profile = status.code() != StatusCode::kUnsupported && !model_.profile_text.empty();
+  refuse(std::string(status.message()) + (by_profile ? "; with the profile" + model_.profile_text : ""), status.code());
+  return {};
+}
+
+// Nothing is allocated for results at import, so their size is looked at here.
+Status GraphImporter::check_size(ValueId id) const {
+  if (id == kNone) return {};
+  const Value& value = graph_.value(id);
+  for (const Shape& shape : value.probe_shapes)
+    if (shape.elements() > kLargestTensor / static_cast<int64_t>(element_bytes(value.type.dtype)))
+      return Status(StatusCode::kUnsupported, "result " + quoted(value.name) + " is too large: got " + to_string(shape) + " of " +
+                                                  std::string(to_string(value.type.dtype)) + ", need ≤ " + std::to_string(kLargestTensor >> 30) +
+                                                  " GiB for a tensor; use smaller dims or a smaller --profile");
+  return {};
 }
 
 std::string GraphImporter::describe(const std::vector<ValueId>& inputs) const {

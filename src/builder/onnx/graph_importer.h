@@ -9,22 +9,18 @@
 
 #include "builder/onnx/import_model.h"
 #include "builder/onnx/load_model.h"
+#include "builder/onnx/model_problems.h"
 #include "builder/onnx/node_importer.h"
 
 namespace ingot {
 
 // What the importers of all graphs of a model share.
 struct ModelImport {
-  struct Issue {
-    std::string name, text;
-    int64_t version;
-    std::string reason;
-  };
   LoadedModel& loaded;
   const ImportOptions& options;
   std::unordered_map<std::string, int64_t> opsets;
   std::vector<int> origins;     // of each node of the network: the model's function it came from, or −1
-  std::vector<Issue> issues;    // nodes that Ingot cannot do
+  ModelProblems problems;
   std::string profile_text;
   size_t nodes = 0;             // of the network and all bodies
 };
@@ -39,11 +35,13 @@ class GraphImporter {
   const onnx::GraphProto& proto() const { return proto_; }
 
   // In this order. The names first: what the graph itself defines.
-  Status check_names();
+  void check_names();
+  void declare(const std::string& name, ModelInput input);                        // of the network: an input that has an initialiser
   Status add_inputs(const std::vector<ModelInput>& inputs);                       // of the network
   void give(const std::string& name, ValueId value) { values_[name] = value; }    // of a body: what its node hands it
   Status import_nodes(int outer_index);                                           // index: of the network's node around a body
-  Expected<bool> mark_outputs(int first = 0);                                     // false: one could not be imported
+  Status add_output(const std::string& name);                                     // of the network
+  Expected<bool> mark_outputs(int first = 0);                                     // of a body; false: one could not be imported
 
   // The value in this graph that stands for one of the graph around.
   ValueId capture(ValueId outside);
@@ -59,7 +57,15 @@ class GraphImporter {
   Expected<bool> import_scan(NodeImporter& view, const onnx::NodeProto& node, int index);
 
   Expected<bool> import_body(int index);
-  Expected<bool> import_as_loop(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto, int index);
+  Expected<bool> import_as_loop(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto, int index,
+                                bool may_widen);
+  struct LoopState {
+    std::vector<Shape> shapes;  // at each probe, upper bounds in late dims
+    uint32_t late = 0;
+  };
+  std::vector<int64_t> most_rounds(ValueId count) const;
+  Expected<bool> widen_states(const onnx::NodeProto& node, const GraphImporter& body, size_t first_state, ValueId count,
+                              std::vector<LoopState>& states) const;
   Expected<bool> unroll_loop(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto, int index, int64_t count);
   Expected<bool> import_scan_body(const std::vector<ValueId>& values, size_t states, int index);
   Expected<std::vector<ValueId>> add_scan(NodeImporter& view, const onnx::GraphProto& proto, const LoopParams& params,
@@ -71,11 +77,13 @@ class GraphImporter {
 
   bool is_visible(const std::string& name) const;
   Status import_node(const onnx::NodeProto& node, int index, int depth);
-  int64_t version_of(const std::string& domain, int index) const;
+  Expected<ValueId> add_initialiser(const std::string& name, Expected<TensorContent> content);
+  int64_t version_of(const onnx::NodeProto& node, int index) const;
   std::optional<bool> known_condition(ValueId id) const;
   Status import_branch(const onnx::NodeProto& node, int index, bool condition, int depth);
   Status import_renamed(const onnx::GraphProto& graph, int index, int depth);
   Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known);
+  Status check_size(ValueId id) const;
   std::string describe(const std::vector<ValueId>& inputs) const;
 
   ModelImport& model_;
@@ -87,6 +95,7 @@ class GraphImporter {
   ImportScope scope_;
   std::unordered_map<std::string, int> initialisers_;  // index; −1 − index for sparse ones
   std::unordered_map<std::string, ValueId> values_;    // kNone: its node could not be imported
+  std::unordered_map<std::string, ModelInput> declared_;  // inputs that have an initialiser
   std::unordered_map<ValueId, ValueId> captured_;      // value outside → here
   std::vector<ValueId> captures_;
 };

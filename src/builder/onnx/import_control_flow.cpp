@@ -13,6 +13,8 @@ namespace ingot {
 namespace {
 
 constexpr int64_t kMostUnrolledNodes = 4096;
+constexpr int64_t kMostRounds = int64_t{1} << 36;
+constexpr int kMostAttempts = 4;
 
 const onnx::GraphProto* graph_attribute(NodeImporter& view, std::string_view name) {
   const onnx::AttributeProto* attribute = view.attribute(name);
@@ -53,10 +55,10 @@ GraphImporter::ControlFlowImporter GraphImporter::find_control_flow(std::string_
 // One body behind its own names; inputs that it declares have been given.
 Expected<bool> GraphImporter::import_body(int index) {
   if (depth_ > kMaxBodyDepth) return unsupported("bodies within bodies: need at most " + std::to_string(kMaxBodyDepth) + " levels");
-  INGOT_TRY(check_names());
-  const size_t issues = model_.issues.size();
+  const size_t problems = model_.problems.count();
+  check_names();
   INGOT_TRY(import_nodes(index));
-  return model_.issues.size() == issues;
+  return model_.problems.count() == problems;
 }
 
 Expected<bool> GraphImporter::import_if(NodeImporter& view, const onnx::NodeProto& node, int index) {
@@ -86,7 +88,7 @@ Expected<bool> GraphImporter::import_if(NodeImporter& view, const onnx::NodeProt
   std::vector<Graph> bodies;
   bodies.push_back(std::move(on_true.graph_));
   bodies.push_back(std::move(on_false.graph_));
-  view.results(view.add_control_flow(IfParams{}, std::move(inputs), std::move(bodies), static_cast<size_t>(node.output_size())));
+  view.results(view.add_control_flow(IfParams{}, std::move(inputs), std::move(bodies), static_cast<size_t>(node.output_size()), true));
   return true;
 }
 
@@ -108,50 +110,109 @@ Expected<bool> GraphImporter::import_loop(NodeImporter& view, const onnx::NodePr
   const double known_count = count == kNone ? -1 : view.constant_scalar(count).value_or(-1);
   const bool can_unroll = known_count >= 0 && (condition == kNone || graph_.is_constant(condition)) &&
                           known_count * std::max(proto->node_size(), 1) <= kMostUnrolledNodes;
-  const size_t issues = model_.issues.size();
-  Expected<bool> as_loop = import_as_loop(view, node, *proto, index);
+  const ModelProblems problems = model_.problems;
+  Expected<bool> as_loop = import_as_loop(view, node, *proto, index, !can_unroll);
   const bool refused = as_loop.ok() ? !*as_loop : as_loop.status().code() == StatusCode::kUnsupported;
   if (!refused || !can_unroll) return as_loop;
-  model_.issues.resize(issues);
+  model_.problems = problems;
   const bool runs = condition == kNone || is_constant_true(graph_, condition);
   return unroll_loop(view, node, *proto, index, runs ? static_cast<int64_t>(known_count) : 0);
 }
 
-Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto, int index) {
-  GraphImporter body(model_, proto, this);
-  LoopParams params;
-  params.states = node.input_size() - 2;
-  params.counted = true;
-  const size_t probes = graph_.probe_count();
-  const auto scalar = [](int i, const onnx::GraphProto& graph) { return declared_rank(graph.input(i)) == 1 ? Shape{1} : Shape{}; };
-  ValueId number = body.editor_.add_body_input(proto.input(0).name(), DataType::kS64, std::vector<Shape>(probes), {});
-  if (scalar(0, proto).rank == 1) {
-    const ValueId target = body.editor_.add_constant_of<int64_t>("shape", DataType::kS64, Shape{1}, std::vector<int64_t>{1});
-    INGOT_ASSIGN(number, body.editor_.add_op("iteration", ReshapeParams{}, {number, target}, "iteration"));
+// How often a loop may run at each probe; empty where no bound is known.
+std::vector<int64_t> GraphImporter::most_rounds(ValueId count) const {
+  std::vector<int64_t> rounds;
+  for (size_t p = 0; count != kNone && p < graph_.probe_count(); ++p) {
+    const Value& value = graph_.value(count);
+    const Blob* known = value.constant ? value.constant.get() : !value.probe_values.empty() ? value.probe_values[p].get() : nullptr;
+    if (!known && !value.probe_bounds.empty()) known = value.probe_bounds[p].most.get();
+    if (!known) return {};
+    rounds.push_back(std::max<int64_t>(element_number(DataType::kS64, known->data()).integer, 0));
+    if (rounds.back() > kMostRounds) return {};
   }
-  body.give(proto.input(0).name(), number);
-  // The body runs only while the condition holds, so inside it is true.
-  body.give(proto.input(1).name(), body.editor_.add_constant(proto.input(1).name(), {DataType::kBool, scalar(1, proto), Layout::kLinear, {}}, Blob{std::byte{1}}));
+  return rounds;
+}
+
+// After the body was tried with these states: dims in which it changes them become late, bounded by their growth in all rounds
+// or by the user's limit. False where nothing is left to change.
+Expected<bool> GraphImporter::widen_states(const onnx::NodeProto& node, const GraphImporter& body, size_t first_state, ValueId count,
+                                           std::vector<LoopState>& states) const {
+  bool widened = false;
+  const std::vector<int64_t> rounds = most_rounds(count);
+  for (size_t s = 0; s < states.size(); ++s) {
+    LoopState& state = states[s];
+    const Value& made = body.graph_.value(body.graph_.outputs()[first_state + s]);
+    const std::string name = s < static_cast<size_t>(node.output_size()) && !node.output(static_cast<int>(s)).empty()
+                                 ? node.output(static_cast<int>(s)) : made.name;
+    const auto limit = graph_.limits().find(name);
+    if (made.type.shape.rank != state.shapes[0].rank) return unsupported("number of dims of state " + quoted(name) + " changes from one iteration to the next");
+    for (int d = 0; d < made.type.shape.rank; ++d) {
+      bool changes = false;
+      for (size_t p = 0; p < state.shapes.size(); ++p) changes = changes || made.probe_shapes[p][d] != state.shapes[p][d];
+      if ((state.late >> d & 1) != 0 || (!changes && (made.late_dims >> d & 1) == 0)) continue;
+      const bool has_limit = limit != graph_.limits().end() && d < limit->second.rank && limit->second[d] >= 0;
+      for (size_t p = 0; p < state.shapes.size(); ++p) {
+        int64_t& most = state.shapes[p][d];
+        if (has_limit) most = std::max(most, limit->second[d]);
+        else if (!rounds.empty()) most = std::max(most, most + (made.probe_shapes[p][d] - most) * rounds[p]);
+        else
+          return unsupported("size of dim " + std::to_string(d) + " of state " + quoted(name) +
+                             " changes from one iteration to the next, and no upper bound of it is known; give a limit, as by --limit '" + name + "=" +
+                             to_string(made.type.shape) + "' with a number for that dim");
+      }
+      state.late |= 1u << d;
+      widened = true;
+    }
+  }
+  return widened;
+}
+
+Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto, int index,
+                                             bool may_widen) {
+  const auto scalar = [&](int i) { return declared_rank(proto.input(i)) == 1 ? Shape{1} : Shape{}; };
+  std::vector<LoopState> states;
   for (int i = 2; i < proto.input_size(); ++i) {
     const Value& state = graph_.value(view.input(static_cast<size_t>(i)));
-    body.give(proto.input(i).name(), body.editor_.add_body_input(proto.input(i).name(), state.type.dtype, state.probe_shapes, {}));
+    states.push_back({state.probe_shapes, state.late_dims});
   }
-  INGOT_ASSIGN(bool complete, body.import_body(index));
-  if (!complete) return false;
-  INGOT_ASSIGN(const ValueId next, body.value_of(proto.output(0).name()));
-  if (next == kNone) return false;
-  params.conditional = !is_constant_true(body.graph_, next);
-  INGOT_ASSIGN(complete, body.mark_outputs(params.conditional ? 0 : 1));
-  if (!complete) return false;
-  std::vector<ValueId> inputs = {view.input(0), view.input(1)};
-  for (int i = 2; i < proto.input_size(); ++i) inputs.push_back(view.input(static_cast<size_t>(i)));
-  inputs.insert(inputs.end(), body.captures_.begin(), body.captures_.end());
-  std::vector<Graph> bodies;
-  bodies.push_back(std::move(body.graph_));
-  auto outputs = view.add_control_flow(params, std::move(inputs), std::move(bodies), static_cast<size_t>(proto.output_size() - 1));
-  if (Status status = view.take_status(); !status.ok()) return status;
-  view.results(outputs);
-  return true;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    GraphImporter body(model_, proto, this);
+    LoopParams params;
+    params.states = node.input_size() - 2;
+    params.counted = true;
+    ValueId number = body.editor_.add_body_input(proto.input(0).name(), DataType::kS64, std::vector<Shape>(graph_.probe_count()));
+    if (scalar(0).rank == 1) {
+      const ValueId target = body.editor_.add_constant_of<int64_t>("shape", DataType::kS64, Shape{1}, std::vector<int64_t>{1});
+      INGOT_ASSIGN(number, body.editor_.add_op("iteration", ReshapeParams{}, {number, target}, "iteration"));
+    }
+    body.give(proto.input(0).name(), number);
+    // The body runs only while the condition holds, so inside it is true.
+    body.give(proto.input(1).name(), body.editor_.add_constant(proto.input(1).name(), {DataType::kBool, scalar(1), Layout::kLinear, {}}, Blob{std::byte{1}}));
+    for (size_t s = 0; s < states.size(); ++s) {
+      const std::string& name = proto.input(static_cast<int>(s + 2)).name();
+      body.give(name, body.editor_.add_body_input(name, view.dtype(view.input(s + 2)), states[s].shapes, states[s].late));
+    }
+    INGOT_ASSIGN(bool complete, body.import_body(index));
+    if (!complete) return false;
+    INGOT_ASSIGN(const ValueId next, body.value_of(proto.output(0).name()));
+    if (next == kNone) return false;
+    params.conditional = !is_constant_true(body.graph_, next);
+    INGOT_ASSIGN(complete, body.mark_outputs(params.conditional ? 0 : 1));
+    if (!complete) return false;
+    INGOT_ASSIGN(const bool widened, widen_states(node, body, params.body_result_state(), view.input(0), states));
+    if (widened && !may_widen) return unsupported("shapes of its states change");
+    if (widened) continue;
+    std::vector<ValueId> inputs = {view.input(0), view.input(1)};
+    for (int i = 2; i < proto.input_size(); ++i) inputs.push_back(view.input(static_cast<size_t>(i)));
+    inputs.insert(inputs.end(), body.captures_.begin(), body.captures_.end());
+    std::vector<Graph> bodies;
+    bodies.push_back(std::move(body.graph_));
+    const auto outputs = view.add_control_flow(params, std::move(inputs), std::move(bodies), static_cast<size_t>(proto.output_size() - 1), true);
+    if (Status status = view.take_status(); !status.ok()) return status;
+    view.results(outputs);
+    return true;
+  }
+  return unsupported("shapes of its states change from one iteration to the next in ways that have no bound");
 }
 
 // Iteration by iteration in this graph: each is a copy of the body with names of its own.
@@ -247,9 +308,11 @@ Expected<bool> GraphImporter::import_scan_body(const std::vector<ValueId>& value
   for (int i = 0; i < proto_.input_size(); ++i) {
     const Value& value = outer_->graph_.value(values[static_cast<size_t>(i)]);
     std::vector<Shape> shapes = value.probe_shapes;
-    if (static_cast<size_t>(i) >= states)
-      for (Shape& shape : shapes) shape = element_shape(shape);
-    give(proto_.input(i).name(), editor_.add_body_input(proto_.input(i).name(), value.type.dtype, std::move(shapes), {}));
+    const bool is_element = static_cast<size_t>(i) >= states;
+    for (Shape& shape : shapes)
+      if (is_element) shape = element_shape(shape);
+    give(proto_.input(i).name(),
+         editor_.add_body_input(proto_.input(i).name(), value.type.dtype, std::move(shapes), is_element ? value.late_dims >> 1 : value.late_dims));
   }
   INGOT_ASSIGN(const bool complete, import_body(index));
   if (!complete) return false;
@@ -285,7 +348,7 @@ Expected<std::vector<ValueId>> GraphImporter::add_batched_scan(NodeImporter& vie
     std::vector<Shape> shapes = whole.probe_shapes;
     for (Shape& shape : shapes) shape = element_shape(shape);
     inputs.push_back(value);
-    return rows.editor_.add_body_input(whole.name, whole.type.dtype, std::move(shapes), {});
+    return rows.editor_.add_body_input(whole.name, whole.type.dtype, std::move(shapes), whole.late_dims >> 1);
   };
   for (ValueId value : values) given.push_back(row_of(value));
   const ValueId length = lengths == kNone ? kNone : row_of(lengths);
@@ -294,7 +357,7 @@ Expected<std::vector<ValueId>> GraphImporter::add_batched_scan(NodeImporter& vie
   LoopParams inner = params;
   if (length != kNone) {
     inner.counted = true;
-    steps.editor_.add_body_input("iteration", DataType::kS64, std::vector<Shape>(graph_.probe_count()), {});
+    steps.editor_.add_body_input("iteration", DataType::kS64, std::vector<Shape>(graph_.probe_count()));
   }
   const size_t states = static_cast<size_t>(params.states);
   INGOT_ASSIGN(const bool complete, steps.import_scan_body(given, states, index));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <optional>
+#include <unordered_map>
 
 #include "builder/onnx/graph_importer.h"
 #include "builder/onnx/inline_functions.h"
@@ -13,7 +15,6 @@ namespace ingot {
 namespace {
 
 constexpr int64_t kOldestOpset = 6;
-constexpr size_t kMostIssuesShown = 200;
 
 Status invalid(std::string what) { return Status(StatusCode::kInvalidModel, std::move(what)); }
 
@@ -49,18 +50,21 @@ Expected<ModelInput> read_input(const onnx::ValueInfoProto& info) {
 }
 
 // The graph's inputs without those that have an initialiser: IR 3 lists the weights among the inputs.
-Expected<std::vector<ModelInput>> read_inputs(const onnx::GraphProto& graph) {
+std::vector<ModelInput> read_inputs(const onnx::GraphProto& graph, ModelProblems& problems) {
   std::unordered_set<std::string> initialisers, seen;
   for (const auto& tensor : graph.initializer()) initialisers.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) initialisers.insert(tensor.values().name());
   std::vector<ModelInput> inputs;
   for (const auto& info : graph.input()) {
-    if (!is_valid_utf8(info.name())) return invalid("an input's name is not UTF-8: got " + quoted(info.name()));
-    if (info.name().empty()) return invalid("an input has no name");
-    if (!seen.insert(info.name()).second) return invalid("input " + quoted(info.name()) + " is there twice");
-    if (initialisers.contains(info.name())) continue;
-    INGOT_ASSIGN(ModelInput input, read_input(info));
-    inputs.push_back(std::move(input));
+    if (info.name().empty()) {
+      problems.add(StatusCode::kInvalidModel, "an input has no name");
+    } else if (!seen.insert(info.name()).second) {
+      problems.add(StatusCode::kInvalidModel, "input " + quoted(info.name()) + " is there twice");
+    } else if (!initialisers.contains(info.name())) {
+      auto input = read_input(info);
+      if (input.ok()) inputs.push_back(*std::move(input));
+      else problems.add(input.status().code(), input.status().message());
+    }
   }
   return inputs;
 }
@@ -85,14 +89,6 @@ Status read_opsets(ModelImport& model, const onnx::GraphProto& graph) {
   return {};
 }
 
-Status list_issues(const std::vector<ModelImport::Issue>& issues, size_t nodes) {
-  std::string text = std::to_string(issues.size()) + " of " + std::to_string(nodes) + " nodes cannot be imported";
-  for (size_t i = 0; i < issues.size() && i < kMostIssuesShown; ++i)
-    text += "\n  " + quoted(issues[i].name) + " (" + issues[i].text + "): " + issues[i].reason;
-  if (issues.size() > kMostIssuesShown) text += "\n  … and " + std::to_string(issues.size() - kMostIssuesShown) + " more";
-  return Status(StatusCode::kUnsupported, std::move(text));
-}
-
 Expected<Graph> to_graph(LoadedModel& loaded, const ImportOptions& options) {
   if (!loaded.proto.has_graph()) return invalid("has no graph");
   ModelImport model{loaded, options, {}, {}, {}, {}};
@@ -100,12 +96,22 @@ Expected<Graph> to_graph(LoadedModel& loaded, const ImportOptions& options) {
   const onnx::GraphProto& proto = loaded.proto.graph();
   INGOT_TRY(read_opsets(model, proto));
   GraphImporter network(model, proto, nullptr);
-  INGOT_TRY(network.check_names());
-  INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_inputs(proto));
-  INGOT_TRY(network.add_inputs(inputs));
+  network.check_names();
+  const std::vector<ModelInput> inputs = read_inputs(proto, model.problems);
+  std::unordered_set<std::string> initialisers;
+  for (const auto& tensor : proto.initializer()) initialisers.insert(tensor.name());
+  for (const auto& tensor : proto.sparse_initializer()) initialisers.insert(tensor.values().name());
+  for (const auto& input : proto.input()) {
+    if (!initialisers.contains(input.name())) continue;
+    // A declaration that cannot be read, as one without a shape, declares nothing.
+    if (auto declared = read_input(input); declared.ok()) network.declare(input.name(), *std::move(declared));
+  }
+  if (Status status = network.add_inputs(inputs); !status.ok()) model.problems.add(status.code(), status.message());
+  // What a malformed part would have made is unknown; the nodes that do not need it are looked at all the same.
   INGOT_TRY(network.import_nodes(0));
-  if (!model.issues.empty()) return list_issues(model.issues, model.nodes);
-  INGOT_TRY(network.mark_outputs().take_status());
+  if (!model.problems.empty()) return model.problems.status(model.nodes);
+  for (const auto& output : proto.output()) INGOT_TRY(network.add_output(output.name()));
+  if (!model.problems.empty()) return model.problems.status(model.nodes);
   network.graph().set_model_hash(loaded.hash);
   return std::move(network.graph());
 }
@@ -147,7 +153,10 @@ Expected<std::vector<ModelInput>> read_model_inputs(const std::string& path) {
   return guarded(label_of(path), [&]() -> Expected<std::vector<ModelInput>> {
     INGOT_ASSIGN(const LoadedModel model, load_model(path, INT32_MAX));
     if (!model.proto.has_graph()) return invalid("has no graph");
-    return read_inputs(model.proto.graph());
+    ModelProblems problems;
+    std::vector<ModelInput> inputs = read_inputs(model.proto.graph(), problems);
+    INGOT_TRY(problems.status(0));
+    return inputs;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "builder/onnx/inline_functions.h"
 #include "builder/onnx/text.h"
 
 namespace ingot {
@@ -79,7 +80,10 @@ NodeImporter::NodeImporter(ImportScope& scope, const onnx::NodeProto& proto, std
       version_(version),
       inputs_(std::move(inputs)),
       outputs_(static_cast<size_t>(proto.output_size()), kNone),
-      attribute_seen_(static_cast<size_t>(proto.attribute_size()), false) {}
+      attribute_seen_(static_cast<size_t>(proto.attribute_size()), false),
+      input_seen_(inputs_.size(), false) {
+  for (int i = 0; i < proto.attribute_size(); ++i) attribute_seen_[static_cast<size_t>(i)] = proto.attribute(i).name() == kFunctionMark;
+}
 
 ValueId NodeImporter::required(size_t i) {
   const ValueId id = input(i);
@@ -130,6 +134,12 @@ int64_t NodeImporter::integer(std::string_view name, int64_t fallback) {
   if (!found) return fallback;
   found = expect(name, onnx::AttributeProto::INT, found->has_i());
   return found ? found->i() : fallback;
+}
+
+bool NodeImporter::flag(std::string_view name, bool fallback) {
+  const int64_t value = integer(name, fallback);
+  if (value != 0 && value != 1) invalid("attribute " + quoted(name) + " is wrong: got " + std::to_string(value) + ", need 0 or 1");
+  return value != 0;
 }
 
 double NodeImporter::number(std::string_view name, double fallback) {
@@ -227,11 +237,12 @@ std::vector<ValueId> NodeImporter::add_all(OpParams params, std::vector<ValueId>
   return add_control_flow(std::move(params), std::move(inputs), {}, outputs);
 }
 
-std::vector<ValueId> NodeImporter::add_control_flow(OpParams params, std::vector<ValueId> inputs, std::vector<Graph> bodies, size_t outputs) {
+std::vector<ValueId> NodeImporter::add_control_flow(OpParams params, std::vector<ValueId> inputs, std::vector<Graph> bodies, size_t outputs,
+                                                    bool named) {
   std::vector<ValueId> values(outputs, kNone);
   if (!ok()) return values;
   std::vector<std::string> names;
-  for (size_t i = 0; i < outputs; ++i) names.push_back(fresh_name(""));
+  for (size_t i = 0; i < outputs; ++i) names.push_back(named && has_output(i) ? proto_.output(static_cast<int>(i)) : fresh_name(""));
   auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names), std::move(bodies));
   if (!added.ok()) {
     take(added.take_status());
@@ -281,6 +292,10 @@ void NodeImporter::result(OpParams params, std::vector<ValueId> inputs) {
 void NodeImporter::alias(ValueId value, size_t output) {
   if (!ok() || !has_output(output)) return;
   const std::string& name = proto_.output(static_cast<int>(output));
+  if (value != kNone && graph().value(value).name == name) {
+    outputs_[output] = value;
+    return;
+  }
   if (const auto place = std::find(made_.begin(), made_.end(), value); place != made_.end()) {
     scope_.editor.rename(value, name);
     made_.erase(place);
@@ -350,6 +365,10 @@ Status NodeImporter::finish() {
   for (int i = 0; i < proto_.attribute_size(); ++i)
     if (!attribute_seen_[static_cast<size_t>(i)])
       return Status(StatusCode::kUnsupported, "attribute " + quoted(proto_.attribute(i).name()) + " is not supported");
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] != kNone && !input_seen_[i])
+      return Status(StatusCode::kInvalidModel, "input " + std::to_string(i) + " (" + quoted(proto_.input(static_cast<int>(i))) +
+                                                   ") is one that the operator does not have");
   for (size_t i = 0; i < outputs_.size(); ++i)
     if (has_output(i) && outputs_[i] == kNone)
       return Status(StatusCode::kUnsupported, "output " + std::to_string(i) + " (" +

@@ -33,6 +33,8 @@ Status fuse_attention(Graph&, const BuildOptions&);
 // Quantisation, from the calibration table in the options or from the model's own Q/DQ.
 Status absorb_quantization_parameters(Graph&, const BuildOptions&);
 Status insert_qdq(Graph&, const BuildOptions&);
+Status unify_scales(Graph&, const BuildOptions&);
+Status quantize_constants(Graph&, const BuildOptions&);
 Status propagate_qdq(Graph&, const BuildOptions&);
 Status fuse_qdq(Graph&, const BuildOptions&);
 Status halve_weights(Graph&, const BuildOptions&);
@@ -65,10 +67,13 @@ inline constexpr Pass kFusePasses[] = {
     INGOT_PASS(fuse_attention),
     INGOT_PASS_OUTSIDE_BODIES(eliminate_dead_nodes),  // goes into bodies itself
 };
-// A calibrated model and a trained one are the same thing after insert_qdq.
+// A calibrated model and a trained one are the same thing after quantize_constants.
 inline constexpr Pass kQuantisePasses[] = {
     INGOT_PASS(absorb_quantization_parameters),
-    INGOT_PASS_OUTSIDE_BODIES(insert_qdq),  // ranges are observed by name, and not inside bodies
+    // Ranges are observed by name, and not inside bodies.
+    INGOT_PASS_OUTSIDE_BODIES(insert_qdq),
+    INGOT_PASS_OUTSIDE_BODIES(unify_scales),
+    INGOT_PASS_OUTSIDE_BODIES(quantize_constants),
     INGOT_PASS(propagate_qdq),
     INGOT_PASS(fuse_qdq),
     INGOT_PASS(halve_weights),

@@ -125,6 +125,7 @@ class Emitter {
     const uint32_t from = source->second, to = add_slot(id, layout, Slot::Home::kArena);
     INGOT_TRY(add_step("reformat " + graph_.value(id).name, *reformat->second.tactic,
                        make_reformat(graph_, id, made, layout), {from}, {to}, kNone));
+    plan_.steps.back().late = graph_.value(id).late_dims != 0;
     return to;
   }
 
@@ -188,6 +189,7 @@ class Emitter {
     }
     INGOT_TRY(add_step(node.name, *tactic, problem, std::move(inputs), std::move(outputs), id));
     plan_.steps.back().shape_step = shape_step;
+    plan_.steps.back().late = !shape_step && graph_.is_late(node);
     return node.bodies.empty() ? Status() : emit_bodies(id, node);
   }
 
@@ -215,7 +217,7 @@ class Emitter {
     }
     uint32_t from;
     Layout layout = Layout::kLinear;
-    const Tactic* tactic = TacticRegistry::builtin().for_op(OpKind::kIdentity).back();
+    const Tactic* tactic = TacticRegistry::builtin().for_op(OpKind::kIdentity, device_.backend).back();
     if (graph_.is_constant(id)) {
       from = constant_slot(id, false);
     } else {
@@ -234,7 +236,9 @@ class Emitter {
     const uint32_t to = add_slot(id, Layout::kLinear, Slot::Home::kOutput);
     if (kept_slot != kNoIndex) slots_[{id, Layout::kLinear}] = kept_slot;
     plan_.outputs.push_back(to);
-    return add_step("copy " + graph_.value(id).name, *tactic, make_reformat(graph_, id, layout, Layout::kLinear), {from}, {to}, kNone);
+    INGOT_TRY(add_step("copy " + graph_.value(id).name, *tactic, make_reformat(graph_, id, layout, Layout::kLinear), {from}, {to}, kNone));
+    plan_.steps.back().late = graph_.value(id).late_dims != 0;
+    return {};
   }
 
   // Slots that share memory because a step only relabels them.
@@ -326,7 +330,7 @@ Expected<EmittedPlan> emit_plan(const Graph& graph, const Selection& selection, 
   INGOT_ASSIGN(EmittedPlan emitted, Emitter(graph, selection, device, stop, constants).run());
   emitted.owned.owners = std::move(constants.owners);
   Plan& plan = emitted.owned.plan;
-  plan.target = "cpu-x86-64";
+  plan.target = device.backend == Backend::kCpu ? "cpu-x86-64" : "cuda-sm_" + std::to_string(device.cuda_capability);
   plan.device_fingerprint = device.fingerprint;
   plan.model_hash = graph.model_hash();
   return emitted;
