@@ -88,6 +88,11 @@ class Builder;
 // Runs the FP32 network over the samples and returns the ranges of its activations.
 Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options);
 
+// Says without building how the model would run: every layer with its precision, kernel and reasons, as JSON (docs/report.md).
+// Kernels are chosen by estimated costs. With int8 but neither a table nor Q/DQ, ranges are assumed: which layers are int8 is
+// then known but for what only data shows. Errors as build(): all that is not supported, at once.
+Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options);
+
 class Builder {
  public:
   explicit Builder(BuildOptions options = {}) : options_(std::move(options)) {}
@@ -107,7 +112,7 @@ Status feed_sample(ExecutionContext& context, const Engine& engine, std::span<co
 // What the model is fed, in its order.
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path);
 
-// Writes beside the target and renames; on error nothing is left behind.
+// Writes beside the target, which may stand behind links, and renames; on error nothing is left behind. Devices are written to.
 Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace ingot

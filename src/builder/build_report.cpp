@@ -12,7 +12,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a layer computes in: the type it multiplies, not the type it stores.
+Json operand_list(const Graph& graph, std::span<const ValueId> values) {
+  Json list = Json::array();
+  for (ValueId id : values)
+    if (id != kNone) list.push_back({{"name", graph.value(id).name}, {"type", to_string(graph.value(id).type)}});
+  return list;
+}
+
+}  // namespace
+
 std::string precision_of(const Graph& graph, const Node& node) {
   for (ValueId id : node.inputs)
     if (id != kNone && graph.value(id).type.quant &&
@@ -23,12 +31,7 @@ std::string precision_of(const Graph& graph, const Node& node) {
   return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear ? "f32" : std::string(to_string(graph.value(result).type.dtype));
 }
 
-Json operand_list(const Graph& graph, std::span<const ValueId> values) {
-  Json list = Json::array();
-  for (ValueId id : values)
-    if (id != kNone) list.push_back({{"name", graph.value(id).name}, {"type", to_string(graph.value(id).type)}});
-  return list;
-}
+namespace {
 
 // Layers in all, and those in 8 bits, bodies included.
 struct LayerCounts {

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <new>
-#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
+#include "builder/check_report.h"
 #include "builder/onnx/import_model.h"
 #include "builder/run_passes.h"
 #include "builder/pipeline.h"
@@ -30,35 +31,16 @@
 namespace ingot {
 namespace {
 
-bool has_quantisation(const Graph& graph) {
-  for (NodeId id = 0; id < graph.node_count(); ++id) {
-    const Node& node = graph.node(id);
-    if (node.alive && node.kind() == OpKind::kDequantizeLinear) return true;
-    if (std::any_of(node.bodies.begin(), node.bodies.end(), has_quantisation)) return true;
+// Where a link leads is written; the link stays.
+std::string behind_links(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path at = path;
+  for (int i = 0; i < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(at, error)); ++i) {
+    const std::filesystem::path to = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    at = to.is_absolute() ? to : at.parent_path() / to;
   }
-  return false;
-}
-
-void collect_names(const Graph& graph, std::set<std::string_view>& known) {
-  for (NodeId id = 0; id < graph.node_count(); ++id) {
-    const Node& node = graph.node(id);
-    if (!node.alive) continue;
-    known.insert(node.name);
-    known.insert(node.origins.begin(), node.origins.end());
-    for (ValueId output : node.outputs)
-      if (output != kNone) known.insert(graph.value(output).name);
-    for (const Graph& body : node.bodies) collect_names(body, known);
-  }
-}
-
-// A name in float_layers that nothing bears is a typo, and would quietly quantise the layer that was meant.
-Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
-  std::set<std::string_view> known;
-  collect_names(graph, known);
-  for (const std::string& name : names)
-    if (!known.contains(name))
-      return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
-  return {};
+  return at.string();
 }
 
 Status check_libraries(const std::vector<std::string>& names) {
@@ -68,16 +50,6 @@ Status check_libraries(const std::vector<std::string>& names) {
     return Status(StatusCode::kInvalidArgument, "tactics: this program has none of '" + name + "': got a build without it, need one configured with INGOT_WITH_ONEDNN for onednn");
   }
   return {};
-}
-
-// The graph as a fused float network: what is calibrated, and what quantisation starts from.
-Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptions& options) {
-  ImportOptions import_options;
-  INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
-  INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
-  if (!options.optimize) return graph;
-  INGOT_TRY(run_float_passes(graph, options));
-  return graph;
 }
 
 Expected<std::string> read_text(const std::string& path) {
@@ -92,7 +64,9 @@ Expected<std::string> read_text(const std::string& path) {
 }
 
 Expected<TimingCache> load_timing_cache(const std::string& path) {
-  if (path.empty() || ::access(path.c_str(), F_OK) != 0) return TimingCache();
+  struct stat info;
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) return TimingCache();
+  if (S_ISCHR(info.st_mode)) return TimingCache();  // /dev/null: nothing to read, and nothing is kept
   INGOT_ASSIGN(const std::string text, read_text(path));
   auto cache = TimingCache::parse(text);
   if (!cache.ok()) return std::move(cache.take_status()).with_context("'" + path + "'");
@@ -253,6 +227,10 @@ Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildO
   });
 }
 
+Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options) {
+  return guarded<std::string>([&]() -> Expected<std::string> { return check_report_json(model_path, options); });
+}
+
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path) {
   INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_model_inputs(model_path));
   std::vector<std::string> names;
@@ -260,10 +238,11 @@ Expected<std::vector<std::string>> model_input_names(const std::string& model_pa
   return names;
 }
 
-Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+Status write_file_atomically(const std::string& given, std::span<const std::byte> bytes) {
+  const std::string path = behind_links(given);
   std::string beside = path + ".XXXXXX";
   const auto fail = [&](const std::string& doing) {
-    return Status(StatusCode::kDeviceError, "'" + path + "': " + doing + ": " + std::strerror(errno));
+    return Status(StatusCode::kDeviceError, "'" + given + "': " + doing + ": " + std::strerror(errno));
   };
   // A device or a pipe is written to; only a file may be replaced.
   struct stat target;
