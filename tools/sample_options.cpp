@@ -24,6 +24,11 @@ std::string check_profile(const std::string& text) {
   return profile.ok() ? std::string() : std::string(profile.status().message());
 }
 
+std::string check_limit(const std::string& text) {
+  const auto limit = parse_limit(text);
+  return limit.ok() ? std::string() : std::string(limit.status().message());
+}
+
 Expected<std::string> read_text_file(const std::string& path) {
   // Devices and pipes may never end.
   std::error_code error;

@@ -53,6 +53,7 @@ Status check_float_layers(const Graph& graph, const std::vector<std::string>& na
 Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptions& options) {
   ImportOptions import_options;
   INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
+  import_options.limits = options.limits;
   INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
   if (!options.optimize) return graph;
   INGOT_TRY(run_float_passes(graph, options));
@@ -91,6 +92,8 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
   INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
 
+  for (const std::string& tensor : graph.unused_limits())
+    built.warnings.push_back("limit of '" + tensor + "': no tensor of that name has a size that depends on data");
   const bool trained = has_quantisation(graph);
   if (trained && options.int8)
     built.warnings.push_back("the model brings its own Q/DQ: its scales are kept, no calibration is needed");
@@ -179,6 +182,14 @@ Expected<ShapeProfile> parse_profile(std::string_view text) {
   for (int i = 0; i < profile.min.rank; ++i)
     if (profile.min[i] > profile.opt[i] || profile.opt[i] > profile.max[i]) return fail("need min ≤ opt ≤ max in each dim");
   return profile;
+}
+
+Expected<TensorLimit> parse_limit(std::string_view text) {
+  const size_t equals = text.rfind('=');
+  const auto shape = equals == std::string_view::npos ? std::nullopt : parse_shape(text.substr(equals + 1));
+  if (!shape || equals == 0)
+    return Status(StatusCode::kInvalidArgument, "limit '" + std::string(text) + "': need tensor=SHAPE, as boxes=1000x4, with ? for a dim without a limit");
+  return TensorLimit{std::string(text.substr(0, equals)), *shape};
 }
 
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options) {

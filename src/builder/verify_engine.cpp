@@ -1,6 +1,7 @@
 // Each step is judged on its own inputs, so an error is found where it is made and nothing accumulates.
 #include "builder/verify_engine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -179,8 +180,11 @@ Expected<VerifyResult> verify_engine(const Graph& graph, std::span<const NodeId>
   else INGOT_TRY(feed_sample(context, engine, sample));
   Verifier verifier(graph, step_nodes, stop);
   context.set_observer(&verifier);
-  INGOT_TRY(context.run());
+  Status run = context.run();
   if (!verifier.status.ok()) return std::move(verifier.status);
+  // Random data may lead to sizes that no real data leads to: what ran before is verified, what follows is not.
+  const bool may_fail = sample.empty() && std::any_of(engine.plan().steps.begin(), engine.plan().steps.end(), [](const Step& step) { return step.late; });
+  if (!run.ok() && !(may_fail && run.code() == StatusCode::kInvalidArgument)) return run;
   return verifier.result;
 }
 

@@ -83,6 +83,9 @@ class ModelImporter {
         scope_{editor_, {model.base_dir, options.max_sparse_bytes}, {}, {}} {}
 
   Expected<Graph> run() {
+    std::map<std::string, Shape> limits;
+    for (const TensorLimit& limit : options_.limits) limits[limit.tensor] = limit.shape;
+    graph_.set_limits(std::move(limits));
     INGOT_ASSIGN(origins_, inline_functions(model_.proto));
     INGOT_TRY(read_opsets());
     INGOT_TRY(check_names());
