@@ -62,12 +62,17 @@ struct BuildOptions {
 
   int threads = 1;
   std::string cpu_level;                // as RuntimeOptions
+  std::vector<std::string> targets;     // more plans for the file, as "cuda-sm_80"; a plan for the CPU is always there
   std::string timing_cache;             // path, read and extended; empty: none
   double time_budget_s = 0;             // for tuning; 0: as long as it takes
   bool tune = true;                     // false: estimated costs, deterministic
   bool reference_only = false;          // every layer by reference code, no fusion: the oracle
   bool optimize = true;                 // false: no optional passes
   bool verify = true;                   // replay against the reference before handing the engine out
+
+  // Optional libraries whose tactics may be chosen, as "onednn" (ingot/onednn.h). An engine that uses one says so, needs it at
+  // load, and its runs allocate.
+  std::vector<std::string> tactic_libraries;
 
   std::vector<std::string> disabled_passes;
   std::string dump_graphs_dir;
@@ -85,13 +90,18 @@ struct BuildResult {
 
 // Builds from an .onnx file; external data is read from its folder only.
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options);
-// Builds in memory and loads at once.
+// Builds in memory and loads at once: the plan of the last target if there are some, else the CPU's.
 Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options);
 // The same, as an object that keeps its options.
 class Builder;
 
 // Runs the FP32 network over the samples and returns the ranges of its activations.
 Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options);
+
+// Says without building how the model would run: every layer with its precision, kernel and reasons, as JSON (docs/report.md).
+// Kernels are chosen by estimated costs. With int8 but neither a table nor Q/DQ, ranges are assumed: which layers are int8 is
+// then known but for what only data shows. Errors as build(): all that is not supported, at once.
+Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options);
 
 class Builder {
  public:
@@ -112,7 +122,7 @@ Status feed_sample(ExecutionContext& context, const Engine& engine, std::span<co
 // What the model is fed, in its order.
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path);
 
-// Writes beside the target and renames; on error nothing is left behind.
+// Writes beside the target, which may stand behind links, and renames; on error nothing is left behind. Devices are written to.
 Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace ingot

@@ -29,6 +29,7 @@ struct RuntimeOptions {
   int threads = 1;            // threads that each context uses, the caller included
   std::string cpu_level = {}; // "", or at most: "scalar", "avx2", "avx_vnni", "avx512_vnni"
   bool verify_checksums = true;
+  std::string backend = {};   // "": the best that the file has a plan for and this machine can run; or "cpu", "cuda"
 };
 
 struct TensorInfo {
@@ -50,7 +51,8 @@ class ExecutionContext {
   ~ExecutionContext();
 
   // Uses the caller's memory for an input or output, row-major, large enough for the current shape; an output whose shape
-  // depends on data (see shape()) needs room for TensorInfo::max.
+  // depends on data (see shape()) needs room for TensorInfo::max. A GPU's context takes device memory too, and works in it
+  // without a copy.
   Status bind(std::string_view tensor, void* data, size_t bytes);
   // Sets the shape of an input, inside the built profile; output shapes follow. Allocates nothing.
   Status set_shape(std::string_view tensor, const Shape& shape);
@@ -62,6 +64,9 @@ class ExecutionContext {
   Buffer output_buffer(std::string_view tensor);
   // Runs all steps. Allocates nothing. All inputs and outputs must be bound.
   Status run() noexcept;
+  // On a GPU: starts a run on the caller's CUstream (null: the context's own) and returns. All inputs and outputs must be bound to
+  // device memory. Neither waits nor allocates, but for the first time after a change of shapes or memory. On a CPU: run().
+  Status enqueue(void* stream) noexcept;
   // Calls the observer after each step; null turns it off. For profilers and calibration.
   void set_observer(StepObserver* observer) noexcept;
 
@@ -85,7 +90,10 @@ class Engine {
   size_t weight_bytes() const;             // constants and packed weights, shared by all contexts
   std::string_view report_json() const;    // the builder's decisions and reasons; may be empty
   std::string_view model_hash() const;
-  std::string_view target() const;
+  // Whether some layers run on a library that allocates in each run: only where the build permitted it (--tactics).
+  bool run_allocates() const;
+  std::string_view target() const;         // of the plan that was loaded, as "cpu-x86-64" or "cuda-sm_80"
+  std::string_view remark() const;         // why a better plan of the file was not taken; empty if there is nothing to say
   const Plan& plan() const;                // for tools; see src/runtime/plan.h
   Expected<ExecutionContext> create_context() const;
 

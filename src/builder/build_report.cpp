@@ -5,21 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/tactic_registry.h"
+
 namespace ingot {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// What a layer computes in: the type it multiplies, not the type it stores.
-std::string precision_of(const Graph& graph, const Node& node) {
-  for (ValueId id : node.inputs)
-    if (id != kNone && graph.value(id).type.quant &&
-        (graph.value(id).type.dtype == DataType::kU8 || graph.value(id).type.dtype == DataType::kS8) &&
-        node.kind() != OpKind::kDequantizeLinear)
-      return "int8";
-  const ValueId result = node.outputs.empty() ? kNone : node.outputs[0];
-  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear ? "f32" : std::string(to_string(graph.value(result).type.dtype));
-}
 
 Json operand_list(const Graph& graph, std::span<const ValueId> values) {
   Json list = Json::array();
@@ -30,6 +21,16 @@ Json operand_list(const Graph& graph, std::span<const ValueId> values) {
 
 }  // namespace
 
+std::string precision_of(const Graph& graph, const Node& node) {
+  for (ValueId id : node.inputs)
+    if (id != kNone && graph.value(id).type.quant &&
+        (graph.value(id).type.dtype == DataType::kU8 || graph.value(id).type.dtype == DataType::kS8) &&
+        node.kind() != OpKind::kDequantizeLinear)
+      return "int8";
+  const ValueId result = node.outputs.empty() ? kNone : node.outputs[0];
+  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear ? "f32" : std::string(to_string(graph.value(result).type.dtype));
+}
+
 std::string build_report_json(const Graph& graph, const Selection& selection, const EmittedPlan& plan,
                               const DeviceInfo& device, const BuildOptions& options, const VerifyResult& verified) {
   Json report;
@@ -38,8 +39,11 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
   report["device"] = {{"name", device.name}, {"fingerprint", device.fingerprint}, {"threads", device.threads}};
   int64_t int8_layers = 0, layers_in_all = 0;
   Json layers = Json::array();
+  bool plan_run_allocates = false;
   for (size_t i = 0; i < plan.owned.plan.steps.size(); ++i) {
     const Step& step = plan.owned.plan.steps[i];
+    const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
+    plan_run_allocates = plan_run_allocates || (tactic && !tactic->info().library.empty());
     const NodeId id = plan.step_nodes[i];
     Json layer;
     layer["name"] = step.name;
@@ -85,6 +89,7 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
                        {"int8_layers", int8_layers},
                        {"reformats", selection.reformats.size()},
                        {"expected_microseconds", selection.total_microseconds}};
+  report["run_allocates"] = plan_run_allocates;
   report["memory"] = {{"arena_bytes", plan.owned.plan.arena_bytes}, {"peak_live_bytes", plan.peak_live_bytes}, {"weight_bytes", weights}};
   if (options.calibration_table)
     report["calibration"] = {{"method", options.calibration_table->method},

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/device_backend.h"
 #include "runtime/engine.h"
 #include "runtime/tactic.h"
 
@@ -21,6 +22,9 @@ struct Engine::Impl {
   RuntimeOptions options;
   DeviceInfo device;
   std::vector<LoadedStep> steps;
+  bool run_allocates = false;           // some tactic is of a library
+  std::unique_ptr<DeviceConstants> on_device;  // null on the CPU
+  std::string remark;
   uint64_t shared_workspace_bytes = 0;  // behind the plan's arena
   std::vector<const void*> constants;   // per slot; null if it is none or is packed everywhere
 

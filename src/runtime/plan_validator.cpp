@@ -24,7 +24,7 @@ class Validator {
   explicit Validator(const Plan& plan) : plan_(plan), produced_by_(plan.slots.size(), kNobody) {}
 
   Status run() {
-    if (plan_.arena_bytes > kMaxArenaBytes) return bad("arena", std::to_string(plan_.arena_bytes) + " bytes are too many");
+    if (plan_.arena_bytes > kMaxArenaBytes) return bad("arena", "got " + std::to_string(plan_.arena_bytes) + " bytes, need ≤ " + std::to_string(kMaxArenaBytes) + "; build with a smaller --profile");
     for (const auto blob : plan_.blobs)
       if (reinterpret_cast<uintptr_t>(blob.data()) % kArenaAlignment != 0 && !blob.empty()) return bad("blob", "not 64-byte aligned");
     for (const Slot& slot : plan_.slots) INGOT_TRY(check_slot(slot));

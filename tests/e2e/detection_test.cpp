@@ -10,7 +10,6 @@ namespace ingot {
 namespace {
 
 const std::string kModel = INGOT_SOURCE_DIR "/tests/cases/detection.onnx";
-constexpr double kTolerance = 1e-5;
 
 struct Detection {
   std::string name;
@@ -75,7 +74,7 @@ TEST_P(DetectionTest, FindsWhatOthersFind) {
         CaseTensor got{c.outputs[i].type, {}};
         const auto* data = static_cast<const std::byte*>(context->output_buffer(names[i]).data);
         got.bytes.assign(data, data + c.outputs[i].bytes.size());
-        expect_equal_tensors(got, c.outputs[i], kTolerance);
+        expect_equal_tensors(got, c.outputs[i], kDetectionTolerance);
       }
     }
 }

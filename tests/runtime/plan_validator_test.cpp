@@ -38,7 +38,7 @@ TEST(PlanValidator, RefusesWhatMakesNoSense) {
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = 64; }},
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = ~uint64_t{63}; }},
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = 8; }},
-      {"bytes are too many", add_relu_plan, [](Plan& p) { p.arena_bytes = kMaxArenaBytes + 1; }},
+      {"bytes, need ≤ 68719476736", add_relu_plan, [](Plan& p) { p.arena_bytes = kMaxArenaBytes + 1; }},
       {"size: got 20 bytes, need 24", add_relu_plan, [](Plan& p) { p.slots[2].bytes = 20; }},
       {"is negative or too large", add_relu_plan, [](Plan& p) { p.slots[2].max_shape = p.slots[2].type.shape = {int64_t{1} << 40, int64_t{1} << 40}; }},
       {"is negative or too large", add_relu_plan, [](Plan& p) { p.slots[2].max_shape = p.slots[2].type.shape = {2, -3}; }},
@@ -114,6 +114,10 @@ TEST(MakeEngine, UnknownTacticsAndVersionsAskForARebuild) {
   EXPECT_EQ(unknown.code(), StatusCode::kVersionMismatch);
   EXPECT_EQ(unknown.message(), "step 'step0': tactic 'cpu.binary.magic' is not known to this runtime for Binary; "
                                "rebuild the engine or update the runtime");
+  const Status library = error([](Plan& p) { p.steps[0].tactic = "cpu.conv.onednn.f32.channels_last"; });
+  EXPECT_EQ(library.code(), StatusCode::kVersionMismatch);
+  EXPECT_EQ(library.message(), "step 'step0': tactic 'cpu.conv.onednn.f32.channels_last' needs oneDNN, which this program was built without; "
+                               "build the engine without --tactics onednn, or link ingot_onednn and call add_onednn_tactics()");
   const Status version = error([](Plan& p) { p.steps[0].tactic_version = 77; });
   EXPECT_EQ(version.code(), StatusCode::kVersionMismatch);
   EXPECT_EQ(version.message(), "step 'step0': tactic 'cpu.binary.reference': version: got 77, need 1; rebuild the engine");

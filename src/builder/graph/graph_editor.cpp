@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "builder/graph/value_bounds.h"
+#include "runtime/shape_pass.h"
 
 namespace ingot {
 namespace {
@@ -103,6 +104,8 @@ bool evaluate(const Graph& graph, const OpParams& params, std::span<const ValueI
     if (inputs[i] == kNone) continue;
     const Value& value = graph.value(inputs[i]);
     held[i] = value_at(value, probe);
+    // What differs between probes is computed again when shapes are set, which only these ops can be.
+    if (!value.constant && !is_shape_arithmetic(kind_of(params))) return false;
     if (value.type.quant) return false;  // a quantised value's meaning is a pass's business
     if (value.late_dims != 0) return false;  // before the run, the runtime knows no shape of it
     if (!is_shape && (!held[i] || (!counts && value.probe_shapes[probe].elements() > kMaxKnownElements * 16))) return false;
@@ -259,6 +262,8 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   node.name = std::move(name);
   node.params = std::move(params);
   node.inputs = std::move(inputs);
+  // A node keeps all its outputs or none: how many it has may be part of what it means, as for Split.
+  const bool constant = known && std::all_of(inferred.begin(), inferred.end(), same_everywhere);
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
   for (size_t i = 0; i < output_names.size(); ++i) {
     if (output_names[i].empty()) {
@@ -271,7 +276,7 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
     value.producer = id;
     value.output_index = static_cast<uint32_t>(i);
     if (known) {
-      if (same_everywhere(inferred[i])) value.constant = inferred[i].values[0];
+      if (constant) value.constant = inferred[i].values[0];
       else value.probe_values = std::move(inferred[i].values);
     } else if (bounded) {
       value.constant = only_value(inferred[i]);

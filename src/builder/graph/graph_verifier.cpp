@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "builder/graph/graph_editor.h"
+#include "runtime/shape_pass.h"
 
 namespace ingot {
 namespace {
@@ -79,6 +80,15 @@ Status verify_ends(const Graph& graph) {
   return Status();
 }
 
+// What is known before a run is computed by the runtime's shape pass, which does not have every op.
+Status verify_shape_arithmetic(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  for (ValueId output : node.outputs)
+    if (output != kNone && graph.is_shape_value(output) && !is_shape_arithmetic(node.kind()))
+      return broken(node_words(graph, id), "makes a shape value: got " + std::string(to_string(node.kind())) + ", need an op of shape arithmetic");
+  return Status();
+}
+
 Status verify_types(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   bool quantised = false;
@@ -119,7 +129,10 @@ Status verify_graph(const Graph& graph) {
   for (NodeId id = 0; id < graph.node_count(); ++id) alive += graph.node(id).alive;
   if (order.size() != alive)
     return broken("order", "nodes form a cycle: got " + std::to_string(order.size()) + " that can be ordered, need " + std::to_string(alive));
-  for (NodeId id : order) INGOT_TRY(verify_types(graph, id));
+  for (NodeId id : order) {
+    INGOT_TRY(verify_types(graph, id));
+    INGOT_TRY(verify_shape_arithmetic(graph, id));
+  }
   return Status();
 }
 

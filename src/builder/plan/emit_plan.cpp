@@ -26,7 +26,7 @@ class Emitter {
       : graph_(graph), selection_(selection), device_(device), stop_(stop) {}
 
   Expected<EmittedPlan> run() {
-    plan_.target = "cpu-x86-64";
+    plan_.target = device_.backend == Backend::kCpu ? "cpu-x86-64" : "cuda-sm_" + std::to_string(device_.cuda_capability);
     plan_.device_fingerprint = device_.fingerprint;
     plan_.model_hash = graph_.model_hash();
     for (ValueId input : graph_.inputs()) emit_input(input);
@@ -185,7 +185,7 @@ class Emitter {
     }
     uint32_t from;
     Layout layout = Layout::kLinear;
-    const Tactic* tactic = TacticRegistry::builtin().for_op(OpKind::kIdentity).back();
+    const Tactic* tactic = TacticRegistry::builtin().for_op(OpKind::kIdentity, device_.backend).back();
     if (graph_.is_constant(id)) {
       from = constant_slot(id, false);
     } else {
