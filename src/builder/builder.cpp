@@ -90,7 +90,7 @@ Expected<OwnedPlan> plan_for(const Graph& graph, const DeviceInfo& device, bool 
     }
     // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
     INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
-    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample, options.stop));
+    INGOT_ASSIGN(verified, verify_engine(graph, emitted, engine, sample, options.stop));
   }
   emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
   return std::move(emitted.owned);

@@ -33,6 +33,36 @@ Json tensor_list(const Graph& graph, std::span<const ValueId> values) {
   return list;
 }
 
+struct Counts {
+  int64_t layers = 0, int8 = 0, reference = 0;
+};
+
+// The layers of a graph, and of the bodies of its control flow behind their node.
+void add_layers(const Graph& graph, const Selection& selection, const std::string& within, Json& layers, Counts& counts) {
+  for (NodeId id : graph.topological_order()) {
+    const Node& node = graph.node(id);
+    Json layer;
+    layer["name"] = within + node.name;
+    layer["op"] = to_string(node.kind());
+    const auto choice = selection.nodes.find(id);
+    layer["precision"] = choice == selection.nodes.end() ? "shape" : precision_of(graph, node);
+    layer["tactic"] = choice == selection.nodes.end() ? "shape arithmetic" : choice->second.chosen.tactic->info().name;
+    if (choice != selection.nodes.end()) {
+      ++counts.layers;
+      counts.int8 += layer["precision"] == "int8";
+      counts.reference += choice->second.chosen.tactic->info().name.ends_with(".reference");
+    }
+    std::vector<std::string> origins = node.origins;
+    std::sort(origins.begin(), origins.end());
+    origins.erase(std::unique(origins.begin(), origins.end()), origins.end());
+    layer["from"] = origins;
+    if (!node.notes.empty()) layer["notes"] = node.notes;
+    layers.push_back(std::move(layer));
+    for (size_t i = 0; i < node.bodies.size(); ++i)
+      add_layers(node.bodies[i], selection.bodies.at(id)[i], within + node.name + " / ", layers, counts);
+  }
+}
+
 }  // namespace
 
 Expected<std::string> check_report_json(const std::string& model_path, const BuildOptions& given) {
@@ -59,28 +89,9 @@ Expected<std::string> check_report_json(const std::string& model_path, const Bui
   report["inputs"] = tensor_list(graph, graph.inputs());
   report["outputs"] = tensor_list(graph, graph.outputs());
   Json layers = Json::array();
-  int64_t int8 = 0, reference = 0, counted = 0;
-  for (NodeId id : graph.topological_order()) {
-    const Node& node = graph.node(id);
-    Json layer;
-    layer["name"] = node.name;
-    layer["op"] = to_string(node.kind());
-    const auto choice = selection.nodes.find(id);
-    layer["precision"] = choice == selection.nodes.end() ? "shape" : precision_of(graph, node);
-    layer["tactic"] = choice == selection.nodes.end() ? "shape arithmetic" : choice->second.chosen.tactic->info().name;
-    if (choice != selection.nodes.end()) {
-      ++counted;
-      int8 += layer["precision"] == "int8";
-      reference += choice->second.chosen.tactic->info().name.ends_with(".reference");
-    }
-    std::vector<std::string> origins = node.origins;
-    std::sort(origins.begin(), origins.end());
-    origins.erase(std::unique(origins.begin(), origins.end()), origins.end());
-    layer["from"] = origins;
-    if (!node.notes.empty()) layer["notes"] = node.notes;
-    layers.push_back(std::move(layer));
-  }
-  report["summary"] = {{"layers", counted}, {"int8_layers", int8}, {"reference_layers", reference}};
+  Counts counts;
+  add_layers(graph, selection, "", layers, counts);
+  report["summary"] = {{"layers", counts.layers}, {"int8_layers", counts.int8}, {"reference_layers", counts.reference}};
   report["layers"] = std::move(layers);
   return report.dump(1, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,6 +1,7 @@
 // The stages before tuning.
 #include "builder/pipeline.h"
 
+#include <algorithm>
 #include <set>
 
 #include "builder/calibrate.h"
@@ -19,13 +20,17 @@ Status run_quantise_passes(Graph& graph, const BuildOptions& options) { return r
 
 
 bool has_quantisation(const Graph& graph) {
-  for (NodeId id = 0; id < graph.node_count(); ++id)
-    if (graph.node(id).alive && graph.node(id).kind() == OpKind::kDequantizeLinear) return true;
+  for (NodeId id = 0; id < graph.node_count(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.alive && node.kind() == OpKind::kDequantizeLinear) return true;
+    if (std::any_of(node.bodies.begin(), node.bodies.end(), has_quantisation)) return true;
+  }
   return false;
 }
 
-Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
-  std::set<std::string_view> known;
+namespace {
+
+void collect_names(const Graph& graph, std::set<std::string_view>& known) {
   for (NodeId id = 0; id < graph.node_count(); ++id) {
     const Node& node = graph.node(id);
     if (!node.alive) continue;
@@ -33,7 +38,15 @@ Status check_float_layers(const Graph& graph, const std::vector<std::string>& na
     known.insert(node.origins.begin(), node.origins.end());
     for (ValueId output : node.outputs)
       if (output != kNone) known.insert(graph.value(output).name);
+    for (const Graph& body : node.bodies) collect_names(body, known);
   }
+}
+
+}  // namespace
+
+Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
+  std::set<std::string_view> known;
+  collect_names(graph, known);
   for (const std::string& name : names)
     if (!known.contains(name))
       return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");

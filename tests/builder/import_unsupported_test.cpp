@@ -23,16 +23,25 @@ TEST(ImportUnsupported, AllNodesAreListedAtOnce) {
   model.node("DeformConv", {"x", "k"}, {"top", "where"}).named("pick");
   model.node("Relu", {"top"}, {"behind"}).named("fine_but_unknown");
   model.node("Magic", {"x"}, {"magic"}).named("wand").domain("my.domain");
-  model.node("If", {"x"}, {"branch"});
+  // What is inside bodies is listed like the rest.
+  onnx::GraphProto inside;
+  inside.add_node()->set_op_type("ImageDecoder");
+  inside.mutable_node(0)->set_name("inner");
+  inside.mutable_node(0)->add_input("x");
+  inside.mutable_node(0)->add_output("decoded");
+  inside.add_output()->set_name("decoded");
+  model.input("condition", {}, 9);
+  NodeMaker choice = model.node("If", {"condition"}, {"branch"});
+  for (const char* name : {"then_branch", "else_branch"}) *choice.attribute(name, onnx::AttributeProto::GRAPH).mutable_g() = inside;
   model.node("SequenceConstruct", {"x"}, {"sequence"});
   model.node("Relu", {"x"}, {"r"}).named("odd").integer("leak", 1);
   model.node("NonZero", {"x"}, {"unused"}).named("not_needed");
   model.node("Sum", {"behind", "magic", "branch", "sequence", "r"}, {"y"}).named("end");
   const std::string text = error_of(model.import(), StatusCode::kUnsupported);
-  EXPECT_HAS(text, "5 of 7 nodes cannot be imported");
+  EXPECT_HAS(text, "6 of 9 nodes cannot be imported");
   EXPECT_HAS(text, "\n  'pick' (DeformConv, ai.onnx 13, inputs f32[2x3], s64[1]): this operator is not supported");
   EXPECT_HAS(text, "'wand' (Magic, my.domain 4, inputs f32[2x3]): operators of domain 'my.domain' are not supported");
-  EXPECT_HAS(text, "'If_3' (If, ai.onnx 13, inputs f32[2x3]): its condition is known only at run time");
+  EXPECT_HAS(text, "'inner' (ImageDecoder, ai.onnx 13, inputs f32[2x3]): this operator is not supported");
   EXPECT_HAS(text, "sequences are not supported");
   EXPECT_HAS(text, "'odd' (Relu, ai.onnx 13, inputs f32[2x3]): attribute 'leak' is not supported");
   EXPECT_HAS_NOT(text, "fine_but_unknown");

@@ -49,6 +49,8 @@ struct Value {
   bool is_input = false, is_output = false;
 };
 
+class Graph;
+
 struct Node {
   std::string name;
   OpParams params;
@@ -56,6 +58,7 @@ struct Node {
   std::vector<ValueId> outputs;   // kNone for an optional output left out
   std::vector<std::string> origins;  // names of the ONNX nodes that went into it
   std::vector<std::string> notes;    // reasons for the build report: "kept in f32: …", "fused relu1"
+  std::vector<Graph> bodies;         // of control flow: what each takes and makes stands in runtime/ops/control_flow.h
   bool alive = true;
   OpKind kind() const { return kind_of(params); }
 };
