@@ -134,6 +134,8 @@ Status check(const OnnxCase& test, const std::string& model_path, const std::vec
   options.optimize = mode != CaseMode::kPlain;
   options.reference_only = mode == CaseMode::kPlain;
   options.calibration = &source;  // for the shapes only
+  // Where a size depends on data, the answer's is the limit that a user would give.
+  for (const NamedTensor& tensor : wanted) options.limits.push_back({tensor.name, tensor.shape});
   INGOT_ASSIGN(const Engine engine, build_and_load(model_path, options));
   INGOT_ASSIGN(ExecutionContext context, engine.create_context());
   cli::own_outputs(context, engine);
@@ -205,7 +207,9 @@ Status run_set(const OnnxCase& test, const std::string& set, CaseMode mode, bool
     for (const auto& info : *list)
       if (!info.type().has_tensor_type()) return failure("sequences, maps and optional values are not supported");
   INGOT_ASSIGN(std::vector<NamedTensor> sample, read_data(set, "input"));
-  INGOT_ASSIGN(const std::vector<NamedTensor> wanted, read_data(set, "output"));
+  INGOT_ASSIGN(std::vector<NamedTensor> wanted, read_data(set, "output"));
+  for (size_t i = 0; i < wanted.size() && i < static_cast<size_t>(loaded.model.graph().output_size()); ++i)
+    wanted[i].name = loaded.model.graph().output(static_cast<int>(i)).name();
   if (sample.size() > loaded.inputs.size()) return failure("more data than inputs");
   for (size_t i = 0; i < sample.size(); ++i) sample[i].name = loaded.inputs[i];
   if (mode == CaseMode::kConstants) {
