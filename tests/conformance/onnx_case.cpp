@@ -217,7 +217,10 @@ Status run_set(const OnnxCase& test, const std::string& set, CaseMode mode, bool
     if (path.empty()) return check(test, test.folder + "/model.onnx", sample, wanted, mode);
     Status status = check(test, path, sample, wanted, mode);
     std::filesystem::remove(path);
-    return status;
+    if (status.ok() || status.code() == StatusCode::kInternal) return status;
+    INGOT_ASSIGN(loaded, load_case(test));  // the first input gives shapes too
+    INGOT_ASSIGN(sample, read_data(set, "input"));
+    for (size_t i = 0; i < sample.size(); ++i) sample[i].name = loaded.inputs[i];
   }
   Status status = check(test, test.folder + "/model.onnx", sample, wanted, mode);
   // Only what could not be built may be built otherwise; a wrong result stands.
