@@ -17,6 +17,7 @@ ROOM_RULES = {
     "src/runtime/format": ("ingot/status.h ingot/types.h runtime/plan.h runtime/format/*", "xxhash.h flatbuffers/*"),
     "src/runtime/cpu": ("ingot/status.h ingot/types.h ingot/kernel.h runtime/*.h runtime/ops/* runtime/cpu/*",
                         "immintrin.h cpuid.h"),
+    "src/runtime/cuda": ("ingot/status.h ingot/types.h ingot/kernel.h runtime/*.h runtime/ops/* runtime/cuda/*", "dlfcn.h"),
     "src/quant": ("ingot/status.h ingot/types.h ingot/calibrator.h quant/* runtime/ops/quantize.h", ""),
     "src/builder/graph": ("ingot/status.h ingot/types.h ingot/kernel.h builder/graph/* runtime/ops/*", ""),
     "src/builder/onnx": ("ingot/* builder/graph/* builder/onnx/* runtime/ops/* onnx/*", "google/protobuf/* xxhash.h"),
