@@ -59,8 +59,6 @@ ImporterFunction find_importer(std::string_view domain, std::string_view op_type
 std::string reason_refused(std::string_view domain, std::string_view op_type) {
   if (!domain.empty() && domain != "ai.onnx" && domain != "com.microsoft")
     return "operators of domain " + quoted(domain) + " are not supported";
-  if (op_type == "If") return "its condition is known only at run time: only branches chosen by constants or by shapes are supported";
-  if (is_one_of(op_type, {"Loop", "Scan"})) return "control flow is not supported";
   if (op_type.starts_with("Sequence") || is_one_of(op_type, {"SplitToSequence", "ConcatFromSequence"}))
     return "sequences are not supported";
   if (op_type.starts_with("Optional")) return "optional values are not supported";

@@ -30,6 +30,7 @@ struct Selection {
   std::map<std::pair<ValueId, Layout>, ReformatChoice> reformats;
   double total_microseconds = 0;
   uint64_t looks = 0;  // at values while searching: what the search cost, for tests of growth
+  std::map<NodeId, std::vector<Selection>> bodies;  // of control flow, one for each body
 };
 
 // Nodes whose outputs are all shape arithmetic are left to the runtime's shape pass.
