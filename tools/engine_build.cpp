@@ -68,7 +68,7 @@ class DumpFolder {
 
 struct Flags {
   std::string model, output, calib, calib_table, save_table, report;
-  std::vector<std::string> profiles, disabled;
+  std::vector<std::string> profiles, limits, disabled;
   std::string method = "percentile";
   bool check = false, no_tune = false, no_optimize = false, no_verify = false, calibrate_only = false;
 };
@@ -93,6 +93,10 @@ Status fill_options(const Flags& flags, BuildOptions& options) {
   for (const std::string& text : flags.profiles) {
     INGOT_ASSIGN(ShapeProfile profile, parse_profile(text));
     options.profiles.push_back(std::move(profile));
+  }
+  for (const std::string& text : flags.limits) {
+    INGOT_ASSIGN(TensorLimit limit, parse_limit(text));
+    options.limits.push_back(std::move(limit));
   }
   for (CalibrationMethod method : {CalibrationMethod::kMinMax, CalibrationMethod::kPercentile, CalibrationMethod::kEntropy, CalibrationMethod::kMeanSquaredError})
     if (to_string(method) == flags.method) options.method = method;
@@ -133,6 +137,7 @@ int main(int argc, char** argv) {
   app.add_option("--float-layer", options.float_layers, "keeps a layer or tensor in float (may be repeated)")->type_name("NAME");
   cli::add_sample_flags(app, samples);
   app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
+  app.add_option("--limit", flags.limits, "the most that a tensor's dims may be where they depend on data, as 'boxes=1000x4', ? for no limit; several parted by commas")->delimiter(',')->type_name("LIMIT")->check(CLI::Validator(cli::check_limit, ""));
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, options.cpu_level);
   app.add_option("--targets", options.targets, "plans to add to the CPU's, parted by commas: cuda-sm_80, cuda-sm_86, cuda-sm_89, cuda-sm_90; needs no GPU")->delimiter(',')->type_name("TARGET")->check(CLI::IsMember({"cuda-sm_80", "cuda-sm_86", "cuda-sm_89", "cuda-sm_90"}));

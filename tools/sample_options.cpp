@@ -29,6 +29,11 @@ std::string check_profile(const std::string& text) {
   return profile.ok() ? std::string() : std::string(profile.status().message());
 }
 
+std::string check_limit(const std::string& text) {
+  const auto limit = parse_limit(text);
+  return limit.ok() ? std::string() : std::string(limit.status().message());
+}
+
 Expected<std::string> read_text_file(const std::string& path) { return load_text(path); }
 
 Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& flags, std::vector<std::string> input_names) {

@@ -32,6 +32,15 @@ struct ShapeProfile {
 // "x=1x3x48x32:1x3x48x320:8x3x48x960"; a single shape stands for all three.
 Expected<ShapeProfile> parse_profile(std::string_view text);
 
+// The most that a tensor's dims may be where they depend on data, as the boxes that a detector finds: sizes memory. A run that
+// needs more fails with an error that names the tensor. Only needed where no bound can be proven; a lower one saves memory.
+struct TensorLimit {
+  std::string tensor;
+  Shape shape;  // kDynamic in a dim: no limit
+};
+// "boxes=1000x4"; ? for a dim without a limit.
+Expected<TensorLimit> parse_limit(std::string_view text);
+
 struct Progress {
   std::string_view stage;    // "tuning"
   int64_t done = 0, total = 0;
@@ -42,6 +51,7 @@ struct BuildOptions {
   bool int8 = false;
   bool fp16 = false;  // permits half precision; no CPU kernel uses it yet
   std::vector<ShapeProfile> profiles;
+  std::vector<TensorLimit> limits;
 
   SampleSource* calibration = nullptr;  // needed for int8 unless the model brings Q/DQ or a table is given
   std::optional<CalibrationTable> calibration_table;

@@ -111,6 +111,8 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
   INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
 
+  for (const std::string& tensor : graph.unused_limits())
+    built.warnings.push_back("limit of '" + tensor + "': no tensor of that name has a size that depends on data");
   const bool trained = has_quantisation(graph);
   if (trained && options.int8)
     built.warnings.push_back("the model brings its own Q/DQ: its scales are kept, no calibration is needed");
@@ -196,6 +198,14 @@ Expected<ShapeProfile> parse_profile(std::string_view text) {
   for (int i = 0; i < profile.min.rank; ++i)
     if (profile.min[i] > profile.opt[i] || profile.opt[i] > profile.max[i]) return fail("need min ≤ opt ≤ max in each dim");
   return profile;
+}
+
+Expected<TensorLimit> parse_limit(std::string_view text) {
+  const size_t equals = text.rfind('=');
+  const auto shape = equals == std::string_view::npos ? std::nullopt : parse_shape(text.substr(equals + 1));
+  if (!shape || equals == 0)
+    return Status(StatusCode::kInvalidArgument, "limit '" + std::string(text) + "': need tensor=SHAPE, as boxes=1000x4, with ? for a dim without a limit");
+  return TensorLimit{std::string(text.substr(0, equals)), *shape};
 }
 
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options) {

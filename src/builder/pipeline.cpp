@@ -56,6 +56,7 @@ Status check_float_layers(const Graph& graph, const std::vector<std::string>& na
 Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptions& options) {
   ImportOptions import_options;
   INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
+  import_options.limits = options.limits;
   INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
   if (!options.optimize) return graph;
   INGOT_TRY(run_float_passes(graph, options));

@@ -1,6 +1,7 @@
 // Each step is judged on its own inputs, so an error is found where it is made and nothing accumulates.
 #include "builder/verify_engine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -220,8 +221,11 @@ Expected<VerifyResult> verify_engine(const Graph& graph, const EmittedPlan& emit
   Verifier::Findings findings;
   Verifier verifier(graph, emitted, stop, findings);
   context.set_observer(&verifier);
-  INGOT_TRY(context.run());
+  Status run = context.run();
   if (!findings.status.ok()) return std::move(findings.status);
+  // Random data may lead to sizes that no real data leads to: what ran before is verified, what follows is not.
+  const bool may_fail = sample.empty() && std::any_of(engine.plan().steps.begin(), engine.plan().steps.end(), [](const Step& step) { return step.late; });
+  if (!run.ok() && !(may_fail && run.code() == StatusCode::kInvalidArgument)) return run;
   return findings.result;
 }
 

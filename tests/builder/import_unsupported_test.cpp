@@ -54,21 +54,24 @@ TEST(ImportUnsupported, ShapeThatDependsOnData) {
   model.input("x", {int64_t{6}}).input("n", {int64_t{2}}, 7).output("y").node("Reshape", {"x", "n"}, {"y"}).named("reshape");
   const std::string text = error_of(model.import(), StatusCode::kUnsupported);
   EXPECT_HAS(text, "'reshape' (Reshape");
-  EXPECT_HAS_NOT(text, "this operator is not supported");
+  EXPECT_HAS(text, "size of dim 0 of 'y' depends on data, and no upper bound of it is known; give a limit, as by --limit 'y=?x?' with numbers for ?");
 }
 
-TEST(ImportUnsupported, ShapesThatDependOnDataSayWhatToDo) {
-  for (const char* op : {"NonZero", "Unique", "NonMaxSuppression"}) {
-    ModelMaker model(13);
-    model.input("x", {int64_t{6}}).output("y").node(op, {"x"}, {"y"});
-    EXPECT_HAS(error_of(model.import(), StatusCode::kUnsupported), "the shape of the result depends on data");
-  }
-  ModelMaker compress(13);
-  compress.input("x", {int64_t{6}}).input("c", {int64_t{6}}, 9).output("y").node("Compress", {"x", "c"}, {"y"});
-  EXPECT_HAS(error_of(compress.import(), StatusCode::kUnsupported), "need a condition that is constant");
-  ModelMaker top(13);
-  top.input("x", {int64_t{6}}).input("k", {int64_t{1}}, 7).output("y").node("TopK", {"x", "k"}, {"y"});
-  EXPECT_HAS(error_of(top.import(), StatusCode::kUnsupported), "k computed in the run");
+TEST(ImportUnsupported, LimitsStandInForBounds) {
+  ModelMaker model(13);
+  model.input("x", {int64_t{6}}).input("n", {int64_t{2}}, 7).output("y").node("Reshape", {"x", "n"}, {"y"});
+  ImportOptions options;
+  options.limits = {{"y", Shape{4, 6}}, {"nothing", Shape{1}}};
+  const auto graph = model.import(options);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const Value& y = graph->value(graph->outputs()[0]);
+  EXPECT_EQ(to_string(y.type.shape), "?x?");
+  EXPECT_EQ(to_string(y.probe_shapes[0]), "4x6");
+  EXPECT_EQ(graph->unused_limits(), std::vector<std::string>{"nothing"});
+  options.limits = {{"y", Shape{4}}};
+  EXPECT_HAS(error_of(model.import(options), StatusCode::kInvalidArgument), "limit of 'y': number of dims: got 4, need 2");
+  options.limits = {{"y", Shape{Shape::kDynamic, 6}}};
+  EXPECT_HAS(error_of(model.import(options), StatusCode::kUnsupported), "size of dim 0 of 'y' depends on data");
 }
 
 TEST(ImportUnsupported, EinsumEquations) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,6 +77,7 @@ class Graph {
   // The user's limits of late dims, by tensor: kDynamic in a dim without one.
   const std::map<std::string, Shape>& limits() const { return limits_; }
   void set_limits(std::map<std::string, Shape> limits) { limits_ = std::move(limits); }
+  std::vector<std::string> unused_limits() const;
 
   // Live nodes, producers before users; ties by id.
   std::vector<NodeId> topological_order() const;
@@ -110,6 +112,7 @@ class Graph {
   size_t probe_count_ = 1;
   std::string model_hash_;
   std::map<std::string, Shape> limits_;
+  std::set<std::string> used_limits_;
   std::unordered_map<std::string, uint32_t> names_;  // taken names → last suffix given
 };
 

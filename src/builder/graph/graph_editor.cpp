@@ -290,6 +290,8 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
     Status status = infer_node(graph_, params, inputs, probe, outputs, bodies);
     for (size_t i = 0; status.ok() && i < outputs.size(); ++i) status = apply_limit(graph_, output_names[i], outputs[i]);
     if (!status.ok()) return std::move(status).with_context("node '" + name + "'");
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].late != 0 && graph_.limits_.contains(output_names[i])) graph_.used_limits_.insert(output_names[i]);
     std::vector<Blob> results;
     known = known && evaluate(graph_, params, inputs, probe, outputs, results);
     bounded = bounded && !known && bound(graph_, params, inputs, probe, outputs, inferred);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <new>
 #include <optional>
 #include <unordered_map>
@@ -96,6 +97,9 @@ Expected<Graph> to_graph(LoadedModel& loaded, const ImportOptions& options) {
   const onnx::GraphProto& proto = loaded.proto.graph();
   INGOT_TRY(read_opsets(model, proto));
   GraphImporter network(model, proto, nullptr);
+  std::map<std::string, Shape> limits;
+  for (const TensorLimit& limit : options.limits) limits[limit.tensor] = limit.shape;
+  network.graph().set_limits(std::move(limits));
   network.check_names();
   const std::vector<ModelInput> inputs = read_inputs(proto, model.problems);
   std::unordered_set<std::string> initialisers;

@@ -289,6 +289,16 @@ void NodeImporter::result(OpParams params, std::vector<ValueId> inputs) {
   outputs_ = std::move(added->outputs);
 }
 
+void NodeImporter::result_of(OpParams params, std::vector<ValueId> inputs, size_t outputs) {
+  if (!ok()) return;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < outputs; ++i) names.push_back(has_output(i) ? proto_.output(static_cast<int>(i)) : fresh_name(""));
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names));
+  if (!added.ok()) return take(added.take_status());
+  for (size_t i = 0; i < outputs; ++i)
+    if (has_output(i)) outputs_[i] = added->outputs[i];
+}
+
 void NodeImporter::alias(ValueId value, size_t output) {
   if (!ok() || !has_output(output)) return;
   const std::string& name = proto_.output(static_cast<int>(output));

@@ -82,6 +82,8 @@ class NodeImporter {
   ValueId add(OpParams params, std::vector<ValueId> inputs);     // an intermediate value
   std::vector<ValueId> add_all(OpParams params, std::vector<ValueId> inputs, size_t outputs);  // kNone on an error
   void result(OpParams params, std::vector<ValueId> inputs);     // its outputs are the node's
+  // The same for an op that makes more outputs than the node may ask for.
+  void result_of(OpParams params, std::vector<ValueId> inputs, size_t outputs);
   void alias(ValueId value, size_t output = 0);                  // output is `value`: an input, or made by add()
   // `named`: the node's own names for its outputs, so that limits of them are found.
   std::vector<ValueId> add_control_flow(OpParams params, std::vector<ValueId> inputs, std::vector<Graph> bodies, size_t outputs,
