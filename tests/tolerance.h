@@ -34,6 +34,9 @@ inline Tolerance tolerance_of(OpKind op, DataType type) {
     case OpKind::kMatMul:
     case OpKind::kAttention:
     case OpKind::kRecurrent:
+    case OpKind::kDeformConv:
+    case OpKind::kLinearAttention:
+    case OpKind::kDeterminant:
       row = &kSums;
       break;
     case OpKind::kPool:

@@ -160,7 +160,7 @@ TEST_P(NodeCases, EqualTheStoredAnswers) {
 INSTANTIATE_TEST_SUITE_P(Files, NodeCases,
                          testing::Values(NodeFile{"indexed.txt", 150}, NodeFile{"sampling.txt", 60}, NodeFile{"einsum.txt", 30},
                                          NodeFile{"attention.txt", 60}, NodeFile{"microsoft.txt", 45},
-                                         NodeFile{"signal.txt", 35}),
+                                         NodeFile{"signal.txt", 35}, NodeFile{"rare.txt", 74}),
                          [](const auto& info) {
                            const std::string name = info.param.name;
                            return name.substr(0, name.find('.'));

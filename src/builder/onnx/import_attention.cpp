@@ -91,7 +91,8 @@ void import_attention(NodeImporter& node) {
   if (node.rank(k) != rank || node.rank(v) != rank) return node.invalid("queries, keys and values differ in their number of dims");
   if (mask != kNone && node.rank(mask) < 1) return node.invalid("the mask has no dims");
   if ((past_k == kNone) != (past_v == kNone)) return node.invalid("past keys and past values must come together");
-  const DataType dtype = node.dtype(q);
+  // Narrow floats are computed as f32 and rounded once, at the end.
+  const DataType given = node.dtype(q), dtype = given == DataType::kF16 || given == DataType::kBF16 ? DataType::kF32 : given;
   if (rank == 3) {
     if (q_heads < 1 || k_heads < 1) return node.invalid("attributes 'q_num_heads' and 'kv_num_heads' are needed for 3 dims");
     q = split_heads(node, q, q_heads);
@@ -126,8 +127,10 @@ void import_attention(NodeImporter& node) {
   }
   if (lengths != kNone) bias.add_allowed(node.binary(BinaryFunction::kLess, bias.columns(), counts));
 
-  const ValueId keys = repeat_heads(node, k, k_heads, q_heads / k_heads), values = repeat_heads(node, v, k_heads, q_heads / k_heads);
+  const ValueId queries = node.cast(q, dtype), keys = repeat_heads(node, node.cast(k, dtype), k_heads, q_heads / k_heads),
+                values = repeat_heads(node, node.cast(v, dtype), k_heads, q_heads / k_heads);
   const auto give = [&](ValueId y) {
+    y = node.cast(y, given);
     node.alias(rank == 3 ? join_heads(node, y) : y, 0);
     node.alias(k, 1);
     node.alias(v, 2);
@@ -135,10 +138,10 @@ void import_attention(NodeImporter& node) {
   // Rows whose keys are all masked give 0; a causal mask alone leaves each row a key.
   const bool may_be_masked = mask != kNone || lengths != kNone || left >= 0 || right >= 0;
   if (!may_be_masked && softcap == 0 && precision == 0 && !node.has_output(3) && dtype == DataType::kF32)
-    return give(node.add(AttentionParams{scale, false}, {q, keys, values, bias.sum()}));
+    return give(node.add(AttentionParams{scale, false}, {queries, keys, values, bias.sum()}));
   MatMulParams product;
   product.alpha = scale;
-  ValueId scores = node.add(product, {q, node.transpose(keys, {0, 1, 3, 2})});
+  ValueId scores = node.add(product, {queries, node.transpose(keys, {0, 1, 3, 2})});
   ValueId shown = scores;
   if (softcap > 0) {
     const ValueId cap = node.scalar_constant("softcap", dtype, softcap);
@@ -163,7 +166,68 @@ void import_attention(NodeImporter& node) {
   }
   if (mode == 3) shown = weights;
   give(node.add(MatMulParams{}, {weights, values}));
-  node.alias(shown, 3);
+  if (node.has_output(3)) node.alias(node.cast(shown, given), 3);
+}
+
+// Softmax of scores between two graphs of the model's own, which see scores and weights as [B, H, S, T].
+void import_flex_attention(NodeImporter& node) {
+  const ValueId q = node.required(0);
+  ValueId k = node.required(1), v = node.required(2);
+  double scale = node.number("scale", 0);
+  const int64_t precision = node.integer("softmax_precision", 0);
+  if (!node.ok()) return;
+  if (node.rank(q) != 4 || node.rank(k) != 4 || node.rank(v) != 4) return node.invalid("queries, keys and values must have 4 dims");
+  const DataType given = node.dtype(q);
+  DataType dtype = given == DataType::kF64 ? DataType::kF64 : DataType::kF32;
+  if (precision != 0) {
+    auto wanted = data_type_from_onnx(precision);
+    if (!wanted.ok()) return node.fail(wanted.status().code(), std::string(wanted.status().message()));
+    dtype = *wanted;
+  }
+  const int64_t q_heads = fixed_dim(node, q, 1, "the number of heads"), k_heads = fixed_dim(node, k, 1, "the number of heads");
+  if (!node.has_attribute("scale")) scale = 1 / std::sqrt(static_cast<double>(fixed_dim(node, q, 3, "the size of a head")));
+  if (!node.ok()) return;
+  if (q_heads % k_heads != 0)
+    return node.invalid("heads do not divide: got " + std::to_string(q_heads) + " of queries, " + std::to_string(k_heads) + " of keys");
+  k = repeat_heads(node, node.cast(k, dtype), k_heads, q_heads / k_heads);
+  v = repeat_heads(node, node.cast(v, dtype), k_heads, q_heads / k_heads);
+  const auto modified = [&](std::string_view graph, ValueId x) {
+    if (!node.ok() || !node.has_attribute(graph)) return x;
+    const std::vector<ValueId> outputs = node.inline_body(graph, {x});
+    if (node.ok() && outputs.size() != 1) node.invalid("a graph has a wrong number of outputs: got " + std::to_string(outputs.size()) + ", need 1");
+    if (node.ok() && node.aggregate(outputs[0])) node.invalid("a graph gives no tensor");
+    return node.ok() ? outputs[0] : kNone;
+  };
+  if (!node.has_attribute("score_mod") && !node.has_attribute("prob_mod") && dtype == DataType::kF32)
+    return node.alias(node.cast(node.add(AttentionParams{scale, false}, {node.cast(q, dtype), k, v}), given));
+  MatMulParams product;
+  product.alpha = scale;
+  const ValueId scores = modified("score_mod", node.add(product, {node.cast(q, dtype), node.transpose(k, {0, 1, 3, 2})}));
+  SoftmaxParams softmax;
+  softmax.axis = -1;
+  const ValueId weights = modified("prob_mod", node.add(softmax, {scores}));
+  node.alias(node.cast(node.add(MatMulParams{}, {weights, v}), given));
+}
+
+// Inputs q, k, v, past state, decay, rate; attributes that only help with speed are passed over.
+void import_linear_attention(NodeImporter& node) {
+  LinearAttentionParams params;
+  const size_t rule = node.choice("update_rule", "gated_delta", {"linear", "gated", "delta", "gated_delta"});
+  params.gated = rule == 1 || rule == 3;
+  params.delta = rule >= 2;
+  params.q_heads = node.integer("q_num_heads", 0);
+  params.heads = node.integer("kv_num_heads", 0);
+  params.scale = node.number("scale", 0);
+  node.ignore({"chunk_size"});
+  const ValueId q = node.required(0), k = node.required(1), v = node.required(2);
+  if (!node.ok()) return;
+  if (params.q_heads < 1 || params.heads < 1)
+    return node.invalid("attributes 'q_num_heads' and 'kv_num_heads' are wrong: got " + std::to_string(params.q_heads) + " and " +
+                        std::to_string(params.heads) + ", need 1 or more");
+  if (params.scale == 0) params.scale = 1 / std::sqrt(static_cast<double>(fixed_dim(node, q, 2, "the size of a head") / params.q_heads));
+  const std::vector<ValueId> outputs = node.add_all(params, {q, k, v, node.input(3), node.input(4), node.input(5)}, 2);
+  node.alias(outputs[0], 0);
+  node.alias(outputs[1], 1);
 }
 
 // Pairs (a, b) of each head's elements turn by the angle of their place: (a·cos − b·sin, a·sin + b·cos).

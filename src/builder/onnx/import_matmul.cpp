@@ -100,4 +100,6 @@ void import_qgemm(NodeImporter& node) {
   quantize_result(node, y, node.input(7), node.input(8));
 }
 
+void import_determinant(NodeImporter& node) { node.result(DeterminantParams{}, {node.required(0)}); }
+
 }  // namespace ingot

@@ -5,7 +5,9 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "builder/onnx/branches.h"
 #include "builder/onnx/importer_table.h"
@@ -19,9 +21,9 @@
 namespace ingot {
 namespace {
 
-constexpr int64_t kOldestOpset = 6;
 constexpr size_t kMostIssuesShown = 200;
 constexpr int kMostNestedBranches = 16;
+constexpr int64_t kMostInlinedNodes = 1 << 20;  // of all sub-graphs together
 
 Status invalid(std::string what) { return Status(StatusCode::kInvalidModel, std::move(what)); }
 
@@ -80,7 +82,11 @@ class ModelImporter {
         proto_(*model.proto.mutable_graph()),
         options_(options),
         editor_(graph_),
-        scope_{editor_, {model.base_dir, options.max_sparse_bytes}, {}, {}} {}
+        scope_{editor_, {model.base_dir, options.max_sparse_bytes}, {}, {}} {
+    scope_.import_body = [this](const onnx::GraphProto& body, const std::vector<ValueId>& inputs) -> Expected<std::vector<ValueId>> {
+      return import_subgraph(body, inputs, current_label_, current_index_, current_depth_);
+    };
+  }
 
   Expected<Graph> run() {
     INGOT_ASSIGN(origins_, inline_functions(model_.proto));
@@ -96,6 +102,8 @@ class ModelImporter {
     if (!issues_.empty()) return issues(order.size());
     for (const auto& output : proto_.output()) {
       INGOT_ASSIGN(const ValueId id, value_of(output.name()));
+      if (is_aggregate(id))
+        return Status(StatusCode::kUnsupported, "output " + quoted(output.name()) + " is a sequence or optional value: need a tensor");
       editor_.mark_output(id);
     }
     graph_.set_model_hash(model_.hash);
@@ -117,9 +125,6 @@ class ModelImporter {
       if (std::none_of(proto_.node().begin(), proto_.node().end(), is_default)) return {};
       return invalid("names no opset version for the domain ai.onnx");
     }
-    if (place->second < kOldestOpset)
-      return Status(StatusCode::kUnsupported, "opset is too old: got " + std::to_string(place->second) + ", need ≥ " +
-                                                  std::to_string(kOldestOpset) + "; convert it with onnx.version_converter");
     return {};
   }
 
@@ -207,7 +212,7 @@ class ModelImporter {
     if (!known && (is_branch || find_importer(node.domain(), node.op_type()))) return {};
     if (is_branch && inputs.size() == 1)
       if (const auto condition = known_condition(inputs[0])) return import_branch(node, index, *condition, depth);
-    return dispatch(node, index, std::move(inputs), known);
+    return dispatch(node, index, std::move(inputs), known, depth);
   }
 
   // A function's nodes follow the opsets that the function names, those it does not name the model's.
@@ -221,7 +226,7 @@ class ModelImporter {
   }
 
   std::optional<bool> known_condition(ValueId id) const {
-    if (id == kNone || !graph_.is_constant(id)) return std::nullopt;
+    if (id == kNone || is_aggregate(id) || !graph_.is_constant(id)) return std::nullopt;
     const Value& value = graph_.value(id);
     if (value.type.dtype != DataType::kBool || value.type.shape.elements() != 1) return std::nullopt;
     return (*value.constant)[0] != std::byte{0};
@@ -229,17 +234,36 @@ class ModelImporter {
 
   // If with a condition that is known now: the branch's nodes stand in for it.
   Status import_branch(const onnx::NodeProto& node, int index, bool condition, int depth) {
-    const std::string where = "node " + quoted(node_label(node, index)) + " (If): ";
-    if (depth == kMostNestedBranches)
-      return Status(StatusCode::kUnsupported, where + "branches nested too deep: need at most " + std::to_string(kMostNestedBranches));
+    const std::string label = node_label(node, index), where = "node " + quoted(label) + " (If)";
     const onnx::GraphProto* chosen = nullptr;
     for (const auto& attribute : node.attribute())
       if (attribute.name() == (condition ? "then_branch" : "else_branch") && attribute.has_g()) chosen = &attribute.g();
     if (!chosen || chosen->output_size() != node.output_size())
-      return invalid(where + "needs a then_branch and an else_branch with as many outputs as the node");
-    auto renamed = branch_with_own_names(*chosen, node_label(node, index), scope_.tensor_names);
-    if (!renamed.ok()) return std::move(renamed.take_status()).with_context("node " + quoted(node_label(node, index)) + " (If)");
-    const onnx::GraphProto& branch = *renamed;
+      return invalid(where + ": needs a then_branch and an else_branch with as many outputs as the node");
+    auto results = import_subgraph(*chosen, {}, label, index, depth);
+    if (!results.ok()) return std::move(results.take_status()).with_context(where);
+    for (int i = 0; i < node.output_size(); ++i) {
+      const std::string& name = node.output(i);
+      if (name.empty()) continue;
+      ValueId id = (*results)[static_cast<size_t>(i)];
+      // A graph output must exist under its own name.
+      if (id != kNone && !is_aggregate(id) && scope_.graph_outputs.contains(name)) {
+        INGOT_ASSIGN(id, editor_.add_op(label, IdentityParams{}, {id}, name));
+      }
+      values_[name] = id;
+    }
+    return {};
+  }
+
+  // The nodes of a sub-graph where its node stands, with values for its inputs; gives its outputs.
+  Expected<std::vector<ValueId>> import_subgraph(const onnx::GraphProto& graph, const std::vector<ValueId>& inputs, const std::string& label,
+                                                 int index, int depth) {
+    if (depth == kMostNestedBranches)
+      return Status(StatusCode::kUnsupported, "branches nested too deep: need at most " + std::to_string(kMostNestedBranches));
+    if ((inlined_nodes_ += graph.node_size()) > kMostInlinedNodes)
+      return Status(StatusCode::kUnsupported, "sub-graphs have too many nodes together: need at most " + std::to_string(kMostInlinedNodes));
+    INGOT_ASSIGN(const onnx::GraphProto branch, branch_with_own_names(graph, label, scope_.tensor_names, inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i) values_[branch.input(static_cast<int>(i)).name()] = inputs[i];
     for (const auto& tensor : branch.initializer()) {
       INGOT_ASSIGN(TensorContent content, read_tensor(tensor, scope_.source, "initialiser " + quoted(tensor.name())));
       values_[tensor.name()] = editor_.add_constant(tensor.name(), std::move(content.type), std::move(content.bytes));
@@ -250,20 +274,15 @@ class ModelImporter {
       values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
     }
     for (const auto& inner : branch.node()) INGOT_TRY(import_node(inner, index, depth + 1));
-    for (int i = 0; i < node.output_size(); ++i) {
-      const std::string& name = node.output(i);
-      if (name.empty()) continue;
-      INGOT_ASSIGN(ValueId id, value_of(branch.output(i).name()));
-      // A graph output must exist under its own name.
-      if (id != kNone && scope_.graph_outputs.contains(name)) {
-        INGOT_ASSIGN(id, editor_.add_op(node_label(node, index), IdentityParams{}, {id}, name));
-      }
-      values_[name] = id;
+    std::vector<ValueId> results;
+    for (const auto& output : branch.output()) {
+      INGOT_ASSIGN(const ValueId id, value_of(output.name()));
+      results.push_back(id);
     }
-    return {};
+    return results;
   }
 
-  Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known) {
+  Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known, int depth) {
     const int64_t version = version_of(node.domain(), index);
     Issue issue{node_label(node, index), "", version, ""};
     const auto refuse = [&](std::string_view reason) {
@@ -277,8 +296,18 @@ class ModelImporter {
       refuse(reason_refused(node.domain(), node.op_type()));
       return {};
     }
+    if (std::string reason = reason_too_old(node.domain(), node.op_type(), version); !reason.empty()) {
+      refuse(reason);
+      return {};
+    }
+    if (!takes_aggregates(node.op_type()) && std::any_of(inputs.begin(), inputs.end(), is_aggregate)) {
+      refuse("its input is a sequence or an optional value: need a tensor");
+      return {};
+    }
     NodeImporter view(scope_, node, issue.name, version, std::move(inputs));
+    const auto outer = std::tuple(std::exchange(current_label_, issue.name), std::exchange(current_index_, index), std::exchange(current_depth_, depth));
     importer(view);
+    std::tie(current_label_, current_index_, current_depth_) = outer;
     Status status = view.finish();
     if (status.ok()) {
       for (int i = 0; i < node.output_size(); ++i)
@@ -301,6 +330,11 @@ class ModelImporter {
       if (!text.empty()) text += ", ";
       if (id == kNone) {
         text += "none";
+        continue;
+      }
+      if (is_aggregate(id)) {
+        const Aggregate& aggregate = scope_.aggregates[id - kFirstAggregate];
+        text += aggregate.is_sequence ? "sequence of " + std::to_string(aggregate.items.size()) : "empty optional";
         continue;
       }
       const TensorType& type = graph_.value(id).type;
@@ -334,6 +368,9 @@ class ModelImporter {
   std::unordered_map<std::string, ValueId> values_;
   std::vector<Issue> issues_;
   std::string profile_text_;
+  std::string current_label_;  // of the node whose importer runs, for the sub-graphs it asks for
+  int current_index_ = 0, current_depth_ = 0;
+  int64_t inlined_nodes_ = 0;
 };
 
 Expected<Graph> to_graph(LoadedModel& model, const ImportOptions& options) {
