@@ -15,14 +15,6 @@ ValueId infinite_where_not(NodeImporter& node, ValueId allowed, DataType dtype) 
   return node.add(WhereParams{}, {allowed, zero, masked});
 }
 
-// K and V heads repeated, each `times`: [B, K, T, D] → [B, K · times, T, D].
-ValueId repeat_heads(NodeImporter& node, ValueId x, int64_t heads, int64_t times) {
-  if (times == 1) return x;
-  const ValueId wide = node.add(ExpandParams{}, {node.unsqueeze(x, {2}), node.integers_constant("repeats", {1, 1, times, 1, 1})});
-  const ValueId shape = node.concat({node.dims_of(x, 0, 1), node.integers_constant("heads", {heads * times}), node.dims_of(x, 2, 4)}, 0);
-  return node.add(ReshapeParams{true}, {wide, shape});
-}
-
 // The attention node's masks, added up; kNone if there is none.
 class Bias {
  public:
@@ -45,22 +37,19 @@ class Bias {
   }
 
   // Places of the keys, [T], and of the queries among them, [S, 1] or, with an offset of [B, 1, 1, 1], [B, 1, S, 1].
-  ValueId columns() { return count(node_.dims_of(k_, 2, 3)); }
+  ValueId columns() { return count_up(node_, node_.dims_of(k_, 2, 3)); }
   ValueId rows(ValueId offset) {
-    const ValueId row = node_.unsqueeze(count(node_.dims_of(q_, 2, 3)), {1});
+    const ValueId row = node_.unsqueeze(count_up(node_, node_.dims_of(q_, 2, 3)), {1});
     return offset == kNone ? row : node_.binary(BinaryFunction::kAdd, row, offset);
   }
 
  private:
-  ValueId count(ValueId dim) {
-    const auto number = [&](double value) { return node_.scalar_constant("number", DataType::kS64, value); };
-    return node_.add(RangeParams{}, {number(0), node_.squeeze(dim, {0}), number(1)});
-  }
-
   NodeImporter& node_;
   DataType dtype_;
   ValueId q_, k_, sum_ = kNone;
 };
+
+}  // namespace
 
 int64_t fixed_dim(NodeImporter& node, ValueId x, int dim, const char* what) {
   const int64_t size = node.ok() ? node.type(x).shape[dim] : 1;
@@ -68,7 +57,18 @@ int64_t fixed_dim(NodeImporter& node, ValueId x, int dim, const char* what) {
   return std::max<int64_t>(size, 1);
 }
 
-}  // namespace
+// K and V heads repeated, each `times`: [B, K, T, D] → [B, K · times, T, D].
+ValueId repeat_heads(NodeImporter& node, ValueId x, int64_t heads, int64_t times) {
+  if (times == 1) return x;
+  const ValueId wide = node.add(ExpandParams{}, {node.unsqueeze(x, {2}), node.integers_constant("repeats", {1, 1, times, 1, 1})});
+  const ValueId shape = node.concat({node.dims_of(x, 0, 1), node.integers_constant("heads", {heads * times}), node.dims_of(x, 2, 4)}, 0);
+  return node.add(ReshapeParams{true}, {wide, shape});
+}
+
+ValueId count_up(NodeImporter& node, ValueId dim) {
+  const auto number = [&](double value) { return node.scalar_constant("number", DataType::kS64, value); };
+  return node.add(RangeParams{}, {number(0), node.squeeze(dim, {0}), number(1)});
+}
 
 ValueId split_heads(NodeImporter& node, ValueId x, int64_t heads) {
   return node.transpose(node.reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3});
@@ -230,7 +230,25 @@ void import_linear_attention(NodeImporter& node) {
   node.alias(outputs[1], 1);
 }
 
-// Pairs (a, b) of each head's elements turn by the angle of their place: (a·cos − b·sin, a·sin + b·cos).
+ValueId rotate_pairs(NodeImporter& node, ValueId x, ValueId cosine, ValueId sine, int64_t size, int64_t turned, bool interleaved) {
+  const auto part = [&](int64_t which) {
+    return interleaved ? node.slice(x, 3, which, turned, 2) : node.slice(x, 3, which * turned / 2, (which + 1) * turned / 2);
+  };
+  const auto times = [&](ValueId a, ValueId b) { return node.binary(BinaryFunction::kMul, a, b); };
+  const ValueId a = part(0), b = part(1);
+  const ValueId real = node.binary(BinaryFunction::kSub, times(a, cosine), times(b, sine));
+  const ValueId imaginary = node.binary(BinaryFunction::kAdd, times(a, sine), times(b, cosine));
+  ValueId y = kNone;
+  if (interleaved) {
+    const ValueId pairs = node.concat({node.unsqueeze(real, {4}), node.unsqueeze(imaginary, {4})}, 4);
+    y = node.reshape(pairs, {0, 0, 0, -1});
+  } else {
+    y = node.concat({real, imaginary}, 3);
+  }
+  if (turned < size) y = node.concat({y, node.slice(x, 3, turned, size)}, 3);
+  return y;
+}
+
 void import_rotary_embedding(NodeImporter& node) {
   ValueId x = node.required(0), cosine = node.required(1), sine = node.required(2);
   const ValueId positions = node.input(3);
@@ -250,38 +268,13 @@ void import_rotary_embedding(NodeImporter& node) {
     cosine = node.add(GatherParams{0}, {cosine, positions});
     sine = node.add(GatherParams{0}, {sine, positions});
   }
-  cosine = node.unsqueeze(cosine, {1});
-  sine = node.unsqueeze(sine, {1});
-  const auto part = [&](int64_t which) {
-    return interleaved ? node.slice(x, 3, which, turned, 2) : node.slice(x, 3, which * turned / 2, (which + 1) * turned / 2);
-  };
-  const auto times = [&](ValueId a, ValueId b) { return node.binary(BinaryFunction::kMul, a, b); };
-  const ValueId a = part(0), b = part(1);
-  const ValueId real = node.binary(BinaryFunction::kSub, times(a, cosine), times(b, sine));
-  const ValueId imaginary = node.binary(BinaryFunction::kAdd, times(a, sine), times(b, cosine));
-  ValueId y = kNone;
-  if (interleaved) {
-    const ValueId pairs = node.concat({node.unsqueeze(real, {4}), node.unsqueeze(imaginary, {4})}, 4);
-    y = node.reshape(pairs, {0, 0, 0, -1});
-  } else {
-    y = node.concat({real, imaginary}, 3);
-  }
-  if (turned < size) y = node.concat({y, node.slice(x, 3, turned, size)}, 3);
+  const ValueId y = rotate_pairs(node, x, node.unsqueeze(cosine, {1}), node.unsqueeze(sine, {1}), size, turned, interleaved);
   node.alias(rank == 3 ? join_heads(node, y) : y);
 }
 
-// A copy of a cache with new entries from a place on that is each batch's own.
-void import_tensor_scatter(NodeImporter& node) {
-  const ValueId cache = node.required(0), update = node.required(1), places = node.input(2);
-  const bool circular = node.choice("mode", "linear", {"linear", "circular"}) == 1;
-  int64_t axis = node.integer("axis", -2);
-  if (!node.ok()) return;
+ValueId scatter_along(NodeImporter& node, ValueId cache, ValueId update, ValueId places, int64_t axis, bool circular) {
   const int rank = node.rank(cache);
-  axis = node.axis(axis, rank);
-  if (!node.ok()) return;
-  if (axis == 0 || node.rank(update) != rank) return node.invalid("attribute 'axis' or the update's number of dims is wrong");
-  const auto number = [&](double value) { return node.scalar_constant("number", DataType::kS64, value); };
-  ValueId index = node.add(RangeParams{}, {number(0), node.squeeze(node.dims_of(update, axis, axis + 1), {0}), number(1)});
+  ValueId index = count_up(node, node.dims_of(update, axis, axis + 1));
   std::vector<int64_t> behind, around = {-1};
   for (int64_t i = axis + 1; i < rank; ++i) behind.push_back(i - axis);
   index = node.unsqueeze(index, behind);
@@ -291,7 +284,18 @@ void import_tensor_scatter(NodeImporter& node) {
   }
   if (circular) index = node.binary(BinaryFunction::kMod, index, node.dims_of(cache, axis, axis + 1));
   index = node.add(ExpandParams{}, {index, node.add(ShapeParams{}, {update})});
-  node.result(ScatterElementsParams{axis, ScatterReduction::kReplace}, {cache, index, update});
+  return node.add(ScatterElementsParams{axis, ScatterReduction::kReplace}, {cache, index, update});
+}
+
+void import_tensor_scatter(NodeImporter& node) {
+  const ValueId cache = node.required(0), update = node.required(1), places = node.input(2);
+  const bool circular = node.choice("mode", "linear", {"linear", "circular"}) == 1;
+  int64_t axis = node.integer("axis", -2);
+  if (!node.ok()) return;
+  axis = node.axis(axis, node.rank(cache));
+  if (!node.ok()) return;
+  if (axis == 0 || node.rank(update) != node.rank(cache)) return node.invalid("attribute 'axis' or the update's number of dims is wrong");
+  node.alias(scatter_along(node, cache, update, places, axis, circular));
 }
 
 }  // namespace ingot
