@@ -2,7 +2,7 @@
 // has their origin): imported, then run by reference code. A case is
 //   case <name>
 //   node <operator> opset=<version> [domain=<domain>]
-//   attr <name> int|float|string|ints|floats <values>
+//   attr <name> int|float|string|ints|floats|tensor <values>
 //   in <tensor>, const <tensor>, or in absent     a tensor as in tests/ops/op_case.h; const: an initialiser
 //   out <tensor>, or out absent
 //   tol <relative and absolute tolerance>         default: every bit
@@ -37,6 +37,14 @@ void read_attribute(std::istringstream& line, onnx::NodeProto& node) {
     std::string value;
     std::getline(line >> std::ws, value);
     maker.text(name.c_str(), value);
+    return;
+  }
+  if (kind == "tensor") {
+    const CaseTensor value = parse_case_tensor(line);
+    auto& tensor = *maker.attribute(name.c_str(), onnx::AttributeProto::TENSOR).mutable_t();
+    tensor.set_data_type(onnx_type_of(value.type.dtype));
+    for (int64_t dim : value.type.shape.span()) tensor.add_dims(dim);
+    tensor.set_raw_data(value.bytes.data(), value.bytes.size());
     return;
   }
   std::vector<int64_t> whole;
@@ -187,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Files, NodeCases,
                          testing::Values(NodeFile{"indexed.txt", 150}, NodeFile{"sampling.txt", 60}, NodeFile{"einsum.txt", 30},
                                          NodeFile{"attention.txt", 60}, NodeFile{"microsoft.txt", 45},
                                          NodeFile{"signal.txt", 35}, NodeFile{"rare.txt", 74}, NodeFile{"fused.txt", 50},
-                                         NodeFile{"quantized.txt", 60}, NodeFile{"cached_attention.txt", 40}),
+                                         NodeFile{"quantized.txt", 60}, NodeFile{"cached_attention.txt", 40}, NodeFile{"versions.txt", 800}),
                          [](const auto& info) {
                            const std::string name = info.param.name;
                            return name.substr(0, name.find('.'));
