@@ -11,6 +11,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#ifdef INGOT_WITH_ONEDNN
+#include "ingot/onednn.h"
+#endif
+
 namespace ingot::cli {
 namespace {
 
@@ -48,8 +52,9 @@ ExitCode exit_code(StatusCode code) {
 
 ExitCode fail(std::string_view tool, const Status& status) {
   std::string line = std::string(tool) + ": error: " + std::string(status.message());
+  const bool is_list = status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kInvalidModel;
   for (char& c : line)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    if (static_cast<unsigned char>(c) < ' ' && !(c == '\n' && is_list)) c = ' ';
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
   return exit_code(status.code());
@@ -72,12 +77,19 @@ void add_standard_options(CLI::App& app, StandardOptions& options) {
   app.add_option("--json", options.json_path, "write the result as JSON to FILE (- for standard output)")->type_name("FILE");
 }
 
+void add_backend_option(CLI::App& app, std::string& backend) {
+  app.add_option("--backend", backend, "which plan of the engine: cpu, cuda (default: the best that this machine runs)")->check(CLI::IsMember({"cpu", "cuda"}));
+}
+
 void add_cpu_level_option(CLI::App& app, std::string& level) {
   app.add_option("--cpu-level", level, "uses no newer instructions than these")
       ->check(CLI::IsMember({"scalar", "avx2", "avx_vnni", "avx512_vnni"}));
 }
 
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
+#ifdef INGOT_WITH_ONEDNN
+  add_onednn_tactics();  // any tool may meet an engine that uses them
+#endif
   try {
     app.parse(argc, argv);
     return std::nullopt;

@@ -14,12 +14,7 @@ namespace {
 using namespace ingot;
 constexpr const char* kTool = "engine-build";
 
-// Unsupported nodes are a list; everything else is one line.
-int fail(const Status& status) {
-  if (status.code() != StatusCode::kUnsupported) return cli::fail(kTool, status);
-  std::cerr << kTool << ": error: " << status.message() << '\n';
-  return cli::kExitUnsupported;
-}
+int fail(const Status& status) { return cli::fail(kTool, status); }
 
 // The files of one build: if one cannot be written, none stays behind.
 class Outputs {
@@ -110,12 +105,14 @@ int main(int argc, char** argv) {
   app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, options.cpu_level);
+  app.add_option("--targets", options.targets, "plans to add to the CPU's, parted by commas: cuda-sm_80, cuda-sm_86, cuda-sm_89, cuda-sm_90; needs no GPU")->delimiter(',')->type_name("TARGET")->check(CLI::IsMember({"cuda-sm_80", "cuda-sm_86", "cuda-sm_89", "cuda-sm_90"}));
   app.add_option("--timing-cache", options.timing_cache, "timings are read from and added to this file")->type_name("FILE");
   app.add_option("--time-budget", options.time_budget_s, "seconds for timing kernels, of the whole build a part (0: as long as it takes)")->capture_default_str()->check(cli::finite_range(0, 1e6));
   app.add_flag("--no-tune", flags.no_tune, "estimated costs instead of measured ones: the same on every machine");
   app.add_flag("--no-optimize", flags.no_optimize, "no optional passes");
   app.add_flag("--reference", options.reference_only, "every layer by reference code: slow, the oracle");
   app.add_flag("--no-verify", flags.no_verify, "does not replay the engine against reference code");
+  app.add_option("--tactics", options.tactic_libraries, "permits kernels of a library, whose runs allocate: onednn")->type_name("LIBRARY")->check(CLI::IsMember({"onednn"}));
   app.add_option("--disable-pass", flags.disabled, "leaves a pass out (may be repeated)")->type_name("PASS");
   app.add_option("--dump-graphs", options.dump_graphs_dir, "writes the graph after each pass into a folder")->type_name("DIR");
   app.add_option("--report", flags.report, "writes the build report as JSON")->type_name("FILE");
@@ -194,6 +191,7 @@ int main(int argc, char** argv) {
   std::printf("%s: %.1f KB, %d layers (%d in int8), arena %.1f KB, %.1f s\n", flags.output.c_str(),
               static_cast<double>(result->engine.size()) / 1e3, summary["layers"].get<int>(), summary["int8_layers"].get<int>(),
               report["memory"]["arena_bytes"].get<double>() / 1e3, seconds);
+  if (report["run_allocates"].get<bool>()) std::printf("runs of this engine allocate: some layers are oneDNN's (--tactics)\n");
   if (report.contains("fp16")) std::printf("fp16: %s\n", report["fp16"].get<std::string>().c_str());
   return cli::finish(kTool, {});
 }

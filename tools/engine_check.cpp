@@ -270,6 +270,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", flags.seconds, "how long to time both, beyond the samples")->capture_default_str()->check(cli::finite_range(0, 1e6));
   app.add_option("--threads", flags.runtime.threads, "threads of a run")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, flags.runtime.cpu_level);
+  cli::add_backend_option(app, flags.runtime.backend);
   app.add_option("--timing-cache", flags.timing_cache, "timings for the reference's build")->type_name("FILE");
   app.add_option("--table", flags.table, "prints the table of an earlier --json and does nothing else")->type_name("FILE");
   cli::add_sample_flags(app, flags.samples);

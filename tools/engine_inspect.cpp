@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   print_tensors("output", engine->outputs(), false);
   std::printf("arena %.1f KB for each context, weights %.1f KB shared, %zu steps\n", static_cast<double>(engine->arena_bytes()) / 1e3,
               static_cast<double>(engine->weight_bytes()) / 1e3, engine->plan().steps.size());
+  if (engine->run_allocates()) std::printf("runs allocate: some layers are oneDNN's, permitted by --tactics\n");
   try {
     if (report.is_object() && report.contains("layers")) {
       const auto& summary = report["summary"];
@@ -80,6 +81,7 @@ int main(int argc, char** argv) {
     return cli::fail(kTool, Status(StatusCode::kInvalidEngine, "'" + path + "': its build report cannot be read"));
   }
   nlohmann::json json = {{"target", engine->target()}, {"model_hash", engine->model_hash()}, {"arena_bytes", engine->arena_bytes()},
-                         {"weight_bytes", engine->weight_bytes()}, {"report", report.is_discarded() ? nlohmann::json() : report}};
+                         {"weight_bytes", engine->weight_bytes()}, {"run_allocates", engine->run_allocates()},
+                         {"report", report.is_discarded() ? nlohmann::json() : report}};
   return cli::finish(kTool, cli::write_json(standard, json));
 }

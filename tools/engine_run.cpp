@@ -229,6 +229,7 @@ int main(int argc, char** argv) {
   app.add_flag("--profile", flags.profile, "times every layer");
   app.add_option("--threads", flags.runtime.threads, "threads of a run")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, flags.runtime.cpu_level);
+  cli::add_backend_option(app, flags.runtime.backend);
   app.add_option("--seconds", flags.seconds, "how long to time")->capture_default_str()->check(cli::finite_range(1e-3, 1e6));
   cli::add_sample_flags(app, flags.samples);
   cli::add_standard_options(app, flags.standard);
@@ -237,10 +238,5 @@ int main(int argc, char** argv) {
   if (flags.engine.empty() == flags.onnx.empty()) {
     return cli::usage(kTool, "give an engine file, or --onnx MODEL");
   }
-  Status status = run(flags);
-  if (status.code() == StatusCode::kUnsupported) {
-    std::cerr << kTool << ": error: " << status.message() << '\n';
-    return cli::kExitUnsupported;
-  }
-  return cli::finish(kTool, status);
+  return cli::finish(kTool, run(flags));
 }

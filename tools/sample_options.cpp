@@ -1,11 +1,13 @@
 // A recipe given by name is a file if one exists, else flags.
 #include "sample_options.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "ingot/builder.h"
 
@@ -16,6 +18,8 @@ void add_sample_flags(CLI::App& app, SampleFlags& flags) {
                  "how images become tensors: a recipe file, or flags as resize=224x224,color=rgb,mean=127.5,scale=0.0078125")
       ->type_name("RECIPE");
   app.add_option("--raw-shape", flags.raw_shape, "shape of raw f32 files, as 1x3x224x224")->type_name("SHAPE");
+  flags.decode_threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 4);
+  app.add_option("--decode-threads", flags.decode_threads, "threads that read and decode samples ahead (default: one less than there are cores, 1 to 4; 0: none)")->type_name("N")->check(CLI::Range(0, 256));
   app.add_option("--batch", flags.batch, "rows per run (default: images one by one, arrays as stored)")->type_name("N");
 }
 
@@ -41,6 +45,7 @@ Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& f
   options.path = path;
   options.input_names = std::move(input_names);
   options.batch = flags.batch;
+  options.threads = flags.decode_threads;
   if (!flags.preprocess.empty()) {
     if (std::filesystem::exists(flags.preprocess)) {
       INGOT_ASSIGN(const std::string text, read_text_file(flags.preprocess));

@@ -12,6 +12,7 @@ struct SampleFlags {
   std::string preprocess;  // a recipe file, or flags as "resize=20x20,color=gray"
   std::string raw_shape;
   int64_t batch = 0;
+  int decode_threads = 1;
 };
 void add_sample_flags(CLI::App& app, SampleFlags& flags);
 // Opens the samples at `path` with these flags for a model with these inputs.

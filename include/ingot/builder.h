@@ -52,12 +52,17 @@ struct BuildOptions {
 
   int threads = 1;
   std::string cpu_level;                // as RuntimeOptions
+  std::vector<std::string> targets;     // more plans for the file, as "cuda-sm_80"; a plan for the CPU is always there
   std::string timing_cache;             // path, read and extended; empty: none
   double time_budget_s = 0;             // for tuning; 0: as long as it takes
   bool tune = true;                     // false: estimated costs, deterministic
   bool reference_only = false;          // every layer by reference code, no fusion: the oracle
   bool optimize = true;                 // false: no optional passes
   bool verify = true;                   // replay against the reference before handing the engine out
+
+  // Optional libraries whose tactics may be chosen, as "onednn" (ingot/onednn.h). An engine that uses one says so, needs it at
+  // load, and its runs allocate.
+  std::vector<std::string> tactic_libraries;
 
   std::vector<std::string> disabled_passes;
   std::string dump_graphs_dir;
@@ -75,7 +80,7 @@ struct BuildResult {
 
 // Builds from an .onnx file; external data is read from its folder only.
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options);
-// Builds in memory and loads at once.
+// Builds in memory and loads at once: the plan of the last target if there are some, else the CPU's.
 Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options);
 // The same, as an object that keeps its options.
 class Builder;

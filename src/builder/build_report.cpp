@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/tactic_registry.h"
+
 namespace ingot {
 namespace {
 
@@ -38,8 +40,11 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
   report["device"] = {{"name", device.name}, {"fingerprint", device.fingerprint}, {"threads", device.threads}};
   int64_t int8_layers = 0, layers_in_all = 0;
   Json layers = Json::array();
+  bool plan_run_allocates = false;
   for (size_t i = 0; i < plan.owned.plan.steps.size(); ++i) {
     const Step& step = plan.owned.plan.steps[i];
+    const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
+    plan_run_allocates = plan_run_allocates || (tactic && !tactic->info().library.empty());
     const NodeId id = plan.step_nodes[i];
     Json layer;
     layer["name"] = step.name;
@@ -85,6 +90,7 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
                        {"int8_layers", int8_layers},
                        {"reformats", selection.reformats.size()},
                        {"expected_microseconds", selection.total_microseconds}};
+  report["run_allocates"] = plan_run_allocates;
   report["memory"] = {{"arena_bytes", plan.owned.plan.arena_bytes}, {"peak_live_bytes", plan.peak_live_bytes}, {"weight_bytes", weights}};
   if (options.calibration_table)
     report["calibration"] = {{"method", options.calibration_table->method},

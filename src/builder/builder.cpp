@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
 #include "builder/onnx/import_model.h"
@@ -21,7 +23,9 @@
 #include "builder/pipeline.h"
 #include "builder/plan/emit_plan.h"
 #include "builder/verify_engine.h"
+#include "runtime/device_backend.h"
 #include "runtime/format/engine_file.h"
+#include "runtime/tactic_registry.h"
 
 namespace ingot {
 namespace {
@@ -46,6 +50,15 @@ Status check_float_layers(const Graph& graph, const std::vector<std::string>& na
   for (const std::string& name : names)
     if (!known.contains(name))
       return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
+  return {};
+}
+
+Status check_libraries(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto tactics = TacticRegistry::builtin().all();
+    if (std::any_of(tactics.begin(), tactics.end(), [&](const Tactic* tactic) { return tactic->info().library == name && !name.empty(); })) continue;
+    return Status(StatusCode::kInvalidArgument, "tactics: this program has none of '" + name + "': got a build without it, need one configured with INGOT_WITH_ONEDNN for onednn");
+  }
   return {};
 }
 
@@ -78,8 +91,32 @@ Expected<TimingCache> load_timing_cache(const std::string& path) {
   return cache;
 }
 
+// Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine.
+Expected<OwnedPlan> plan_for(const Graph& graph, const DeviceInfo& device, bool runs_here, TimingCache& cache, const BuildOptions& options) {
+  const bool measured = options.tune && !options.reference_only && device.backend == Backend::kCpu;
+  const auto costs = measured ? make_measured_cost(device, cache, options.time_budget_s) : make_estimated_cost(device);
+  INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));
+  INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device, options.stop));
+  emitted.owned.plan.halve_blobs = options.fp16;
+  VerifyResult verified;
+  if (options.verify && runs_here) {
+    if (options.progress) options.progress({"verifying", 0, 1, -1});
+    std::vector<NamedTensor> sample;
+    if (options.calibration) {
+      INGOT_TRY(options.calibration->rewind());
+      INGOT_TRY(options.calibration->next(sample).take_status());
+    }
+    // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
+    INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
+    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample, options.stop));
+  }
+  emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
+  return std::move(emitted.owned);
+}
+
 struct Built {
-  OwnedPlan plan;
+  OwnedPlan plan;                 // for the CPU: every engine has one
+  std::vector<OwnedPlan> others;  // for options.targets
   std::optional<CalibrationTable> table;
   std::vector<std::string> warnings;
 };
@@ -87,6 +124,7 @@ struct Built {
 Expected<Built> build_plan(const std::string& model_path, const BuildOptions& given) {
   BuildOptions options = given;
   INGOT_TRY(check_pass_names(options.disabled_passes));
+  INGOT_TRY(check_libraries(options.tactic_libraries));
   Built built;
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
   INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
@@ -112,30 +150,27 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
   INGOT_TRY(run_quantise_passes(graph, options));
 
   const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});
-  const auto costs = options.tune && !options.reference_only ? make_measured_cost(device, cache, options.time_budget_s)
-                                                             : make_estimated_cost(device);
-  INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));
+  INGOT_ASSIGN(built.plan, plan_for(graph, device, true, cache, options));
   if (!options.timing_cache.empty() && cache.changed()) {
     const std::string text = cache.to_text();
     INGOT_TRY(write_file_atomically(options.timing_cache, std::as_bytes(std::span(text))));
   }
-  INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device, options.stop));
-
-  emitted.owned.plan.halve_blobs = options.fp16;
-  VerifyResult verified;
-  if (options.verify) {
-    if (options.progress) options.progress({"verifying", 0, 1, -1});
-    std::vector<NamedTensor> sample;
-    if (options.calibration) {
-      INGOT_TRY(options.calibration->rewind());
-      INGOT_TRY(options.calibration->next(sample).take_status());
-    }
-    // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
-    INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
-    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample, options.stop));
+  if (options.targets.empty()) return built;
+  auto report = nlohmann::ordered_json::parse(built.plan.report_json);
+  for (const std::string& target : options.targets) {
+    INGOT_ASSIGN(const DeviceInfo other, device_of_target(target));
+    // A plan is verified where it can run; the reference is the same on every device.
+    const Expected<DeviceInfo> here = find_device(other.backend);
+    const bool runs_here = here.ok() && here->cuda_capability >= other.cuda_capability;
+    if (!runs_here)
+      built.warnings.push_back("plan for " + target + " is not verified: " +
+                               (here.ok() ? "this machine's GPU is older" : std::string(here.status().message())));
+    auto more = plan_for(graph, other, runs_here, cache, options);
+    if (!more.ok()) return std::move(more.take_status()).with_context("target " + target);
+    report["other_targets"][target] = nlohmann::ordered_json::parse(more->report_json);
+    built.others.push_back(*std::move(more));
   }
-  emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
-  built.plan = std::move(emitted.owned);
+  built.plan.report_json = report.dump(1);
   return built;
 }
 
@@ -145,7 +180,7 @@ Expected<T> guarded(F&& body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return Status(StatusCode::kOutOfMemory, "build: out of memory");
+    return Status(StatusCode::kOutOfMemory, "build: out of memory; use a smaller --profile, or --no-verify, which needs less");
   } catch (const std::exception& error) {
     return Status(StatusCode::kInternal, std::string("build: ") + error.what());
   }
@@ -185,8 +220,9 @@ Expected<BuildResult> build(const std::string& model_path, const BuildOptions& o
   return guarded<BuildResult>([&]() -> Expected<BuildResult> {
     INGOT_ASSIGN(Built built, build_plan(model_path, options));
     BuildResult result;
-    const EngineTarget target{&built.plan.plan};
-    INGOT_ASSIGN(result.engine, encode_engine({&target, 1}, built.plan.report_json));
+    std::vector<EngineTarget> targets = {{&built.plan.plan}};
+    for (const OwnedPlan& other : built.others) targets.push_back({&other.plan});
+    INGOT_ASSIGN(result.engine, encode_engine(targets, built.plan.report_json));
     result.report_json = std::move(built.plan.report_json);
     result.calibration_table = std::move(built.table);
     result.warnings = std::move(built.warnings);
@@ -197,7 +233,7 @@ Expected<BuildResult> build(const std::string& model_path, const BuildOptions& o
 Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options) {
   return guarded<Engine>([&]() -> Expected<Engine> {
     INGOT_ASSIGN(Built built, build_plan(model_path, options));
-    return make_engine(std::move(built.plan), {options.threads, options.cpu_level, true});
+    return make_engine(std::move(built.others.empty() ? built.plan : built.others.back()), {options.threads, options.cpu_level, true});
   });
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/device_backend.h"
 #include "runtime/engine.h"
 #include "runtime/tactic.h"
 
@@ -11,6 +12,7 @@ namespace ingot {
 
 struct LoadedStep {
   std::unique_ptr<Kernel> kernel;    // null for shape steps
+  bool late = false;
   bool alias = false;                // output and input are the same memory: nothing to run
   bool shared_workspace = false;     // needs more than the plan reserved (more threads than it was built for)
 };
@@ -20,6 +22,9 @@ struct Engine::Impl {
   RuntimeOptions options;
   DeviceInfo device;
   std::vector<LoadedStep> steps;
+  bool run_allocates = false;           // some tactic is of a library
+  std::unique_ptr<DeviceConstants> on_device;  // null on the CPU
+  std::string remark;
   uint64_t shared_workspace_bytes = 0;  // behind the plan's arena
   std::vector<const void*> constants;   // per slot; null if it is none or is packed everywhere
 

@@ -37,6 +37,9 @@ struct Step {
   uint64_t workspace_offset = 0, workspace_bytes = 0;  // in the arena
   // Shape arithmetic: computed by reference code when shapes are set, not at each run. Outputs stay in the arena for good.
   bool shape_step = false;
+  // Its outputs' shapes depend on data: worked out in run(), just before its kernel. So does every step that reads a tensor
+  // of varying shape from a late step. Until then such outputs count with their max_shape.
+  bool late = false;
 };
 
 // One input's dims: min ≤ opt ≤ max in each.

@@ -24,7 +24,7 @@ class Validator {
   explicit Validator(const Plan& plan) : plan_(plan), produced_by_(plan.slots.size(), kNobody) {}
 
   Status run() {
-    if (plan_.arena_bytes > kMaxArenaBytes) return bad("arena", std::to_string(plan_.arena_bytes) + " bytes are too many");
+    if (plan_.arena_bytes > kMaxArenaBytes) return bad("arena", "got " + std::to_string(plan_.arena_bytes) + " bytes, need ≤ " + std::to_string(kMaxArenaBytes) + "; build with a smaller --profile");
     for (const auto blob : plan_.blobs)
       if (reinterpret_cast<uintptr_t>(blob.data()) % kArenaAlignment != 0 && !blob.empty()) return bad("blob", "not 64-byte aligned");
     for (const Slot& slot : plan_.slots) INGOT_TRY(check_slot(slot));
@@ -51,6 +51,7 @@ class Validator {
   Status check_profile();
   Status check_step(size_t index);
   Status check_shape_step(const Step& step);
+  Status check_late_step(const Step& step) const;
   Status check_memory();
   Status check_types();
 
@@ -208,7 +209,19 @@ Status Validator::check_step(size_t index) {
     produced_by_[id] = static_cast<int64_t>(index);
   }
   if (!has_output) return bad(where, "has no output");
+  INGOT_TRY(check_late_step(step));
   return step.shape_step ? check_shape_step(step) : Status();
+}
+
+// What a late step gives has no shape before the run, so its readers are late too.
+Status Validator::check_late_step(const Step& step) const {
+  if (step.late && step.shape_step) return bad("step '" + step.name + "'", "is both late and shape arithmetic");
+  for (uint32_t id : step.inputs) {
+    if (step.late || id == kNoIndex || produced_by_[id] < 0 || plan_.slots[id].type.shape.is_static()) continue;
+    if (plan_.steps[static_cast<size_t>(produced_by_[id])].late)
+      return bad("step '" + step.name + "'", "reads '" + plan_.slots[id].name + "', whose shape is known late, but is not late itself");
+  }
+  return {};
 }
 
 Status Validator::check_shape_step(const Step& step) {
@@ -320,6 +333,8 @@ Status Validator::check_types() {
       return Status(code, "plan: " + std::string(status.message()));
     }
   }
+  if (Status status = pass.check_late_steps(); !status.ok())
+    return Status(StatusCode::kInvalidEngine, "plan: " + std::string(status.message()));
   return {};
 }
 

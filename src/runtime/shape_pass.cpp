@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/ops/shape_bounds.h"
+
 namespace ingot {
 namespace {
 
@@ -61,10 +63,20 @@ ShapePass::ShapePass(const Plan& plan, const std::function<void*(uint32_t slot)>
 
 Status ShapePass::run() {
   for (const Step& step : plan_.steps) {
+    if (step.late) {
+      for (uint32_t slot : step.outputs)
+        if (slot != kNoIndex) types_[slot].shape = plan_.slots[slot].max_shape;
+      continue;
+    }
     Status status = run_step(step);
     if (!status.ok()) return std::move(status).with_context(where(step));
   }
   return {};
+}
+
+Status ShapePass::infer(const Step& step) {
+  for (size_t i = 0; i < step.outputs.size(); ++i) outputs_[i] = OpOutput{};
+  return infer_types(step.params, std::span(inputs_).first(step.inputs.size()), std::span(outputs_).first(step.outputs.size()));
 }
 
 Status ShapePass::run_step(const Step& step) {
@@ -72,10 +84,85 @@ Status ShapePass::run_step(const Step& step) {
     const uint32_t slot = step.inputs[i];
     inputs_[i] = slot == kNoIndex ? OpInput{} : OpInput{types_[slot].dtype, types_[slot].shape, values_[slot], true};
   }
-  for (size_t i = 0; i < step.outputs.size(); ++i) outputs_[i] = OpOutput{};
-  INGOT_TRY(infer_types(step.params, std::span(inputs_).first(step.inputs.size()), std::span(outputs_).first(step.outputs.size())));
-  for (size_t i = 0; i < step.outputs.size(); ++i) INGOT_TRY(check_output(step, i));
+  INGOT_TRY(infer(step));
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    if (outputs_[i].counted != 0) return Status(StatusCode::kInvalidEngine, "shape depends on data, but the step is not a late one");
+    INGOT_TRY(check_output(step, i));
+  }
   return step.shape_step ? compute(step) : Status();
+}
+
+Status ShapePass::run_late(const Step& step, std::span<const void* const> values) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const uint32_t slot = step.inputs[i];
+    // A rule reads values in row-major order only.
+    const void* value = slot != kNoIndex && types_[slot].layout == Layout::kLinear ? values[i] : nullptr;
+    inputs_[i] = slot == kNoIndex ? OpInput{} : OpInput{types_[slot].dtype, types_[slot].shape, value, true};
+  }
+  INGOT_TRY(infer(step));
+  counts_ = false;
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    OpOutput& output = outputs_[i];
+    if (step.outputs[i] == kNoIndex) continue;
+    // A limit may be tighter than what the rule can prove; a kernel for which it is too tight reports what it needs.
+    const Shape& most = plan_.slots[step.outputs[i]].max_shape;
+    for (int d = 0; output.counted != 0 && d < output.shape.rank && d < most.rank; ++d)
+      if (output.counted >> d & 1) output.shape[d] = std::min(output.shape[d], most[d]);
+    counts_ = counts_ || output.counted != 0;
+    INGOT_TRY(check_output(step, i));
+  }
+  return {};
+}
+
+Status ShapePass::take_produced(const Step& step, std::span<const Shape> produced) {
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    OpOutput& output = outputs_[i];
+    if (step.outputs[i] == kNoIndex || output.counted == 0) continue;
+    bool fits = produced[i].rank == output.shape.rank;
+    for (int d = 0; fits && d < output.shape.rank; ++d)
+      fits = output.counted >> d & 1 ? produced[i][d] >= 0 && produced[i][d] <= output.shape[d] : produced[i][d] == output.shape[d];
+    if (!fits)
+      return Status(StatusCode::kInvalidArgument, "output '" + plan_.slots[step.outputs[i]].name + "': shape that depends on data: got " +
+                                                      to_string(produced[i]) + ", need at most " + to_string(output.shape));
+    output.shape = produced[i];
+    INGOT_TRY(check_output(step, i));
+  }
+  return {};
+}
+
+Status ShapePass::check_late_steps() {
+  std::vector<bool> is_late(plan_.slots.size(), false);
+  for (const Step& step : plan_.steps) {
+    if (!step.late) continue;
+    std::vector<BoundedInput> inputs;
+    for (uint32_t slot : step.inputs) {
+      BoundedInput& input = inputs.emplace_back();
+      if (slot == kNoIndex) continue;
+      input.input = {types_[slot].dtype, types_[slot].shape, values_[slot], true};
+      for (int d = 0; is_late[slot] && d < types_[slot].shape.rank; ++d)
+        if (plan_.slots[slot].type.shape[d] == Shape::kDynamic) input.late |= 1u << d;
+    }
+    std::vector<BoundedOutput> bounds(step.outputs.size());
+    Status status = infer_bounds(step.params, inputs, bounds);
+    for (size_t i = 0; status.ok() && i < step.outputs.size(); ++i) {
+      if (step.outputs[i] == kNoIndex) continue;
+      const Slot& slot = plan_.slots[step.outputs[i]];
+      is_late[step.outputs[i]] = true;
+      const Shape& got = bounds[i].shape;
+      bool fits = got.rank == slot.max_shape.rank;
+      for (int d = 0; fits && d < got.rank; ++d) {
+        const bool follows = (bounds[i].late >> d & 1) != 0, varies = slot.type.shape[d] == Shape::kDynamic;
+        fits = follows ? got[d] == Shape::kDynamic || slot.max_shape[d] <= got[d] : varies || slot.type.shape[d] == got[d];
+      }
+      outputs_[i].dtype = bounds[i].dtype;
+      if (!fits)
+        status = Status(StatusCode::kInvalidEngine, "output '" + slot.name + "': shape: got " + to_string(got) + ", need " +
+                                                        to_string(slot.type.shape) + " within " + to_string(slot.max_shape));
+      if (status.ok()) status = check_dtype(step, i);
+    }
+    if (!status.ok()) return std::move(status).with_context(where(step));
+  }
+  return {};
 }
 
 Status ShapePass::check_output(const Step& step, size_t index) {
@@ -89,17 +176,22 @@ Status ShapePass::check_output(const Step& step, size_t index) {
            (slot.type.shape[i] == Shape::kDynamic || slot.type.shape[i] == got.shape[i]);
   if (!fits)
     return Status(StatusCode::kInvalidArgument, "output '" + slot.name + "': shape: got " + to_string(got.shape) + ", need " +
-                                                    to_string(slot.type.shape) + " within " + to_string(slot.max_shape));
-  if (got.dtype != slot.type.dtype) {
-    bool quantised = slot.type.quant.has_value();
-    for (uint32_t input : step.inputs) quantised = quantised || (input != kNoIndex && types_[input].quant);
-    if (!quantised || !dtype_is_free(kind_of(step.params)))
-      return Status(StatusCode::kInvalidEngine, "output '" + slot.name + "': element type: got " +
-                                                    std::string(to_string(slot.type.dtype)) + ", need " +
-                                                    std::string(to_string(got.dtype)));
-  }
+                                                    to_string(slot.type.shape) + " within " + to_string(slot.max_shape) +
+                                                    (step.late ? "; the engine was built with that limit" : ""));
+  INGOT_TRY(check_dtype(step, index));
   types_[id].shape = got.shape;
   return {};
+}
+
+Status ShapePass::check_dtype(const Step& step, size_t index) const {
+  const Slot& slot = plan_.slots[step.outputs[index]];
+  const DataType got = outputs_[index].dtype;
+  if (got == slot.type.dtype) return {};
+  bool quantised = slot.type.quant.has_value();
+  for (uint32_t input : step.inputs) quantised = quantised || (input != kNoIndex && types_[input].quant);
+  if (quantised && dtype_is_free(kind_of(step.params))) return {};
+  return Status(StatusCode::kInvalidEngine, "output '" + slot.name + "': element type: got " +
+                                                std::string(to_string(slot.type.dtype)) + ", need " + std::string(to_string(got)));
 }
 
 Status ShapePass::compute(const Step& step) {

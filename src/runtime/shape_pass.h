@@ -1,5 +1,5 @@
 // From the shapes of a plan's inputs to the shapes of all its tensors: runs each step's type rule in order, and the shape
-// steps themselves on the spot, since later rules need their values.
+// steps themselves on the spot, since later rules need their values. Late steps follow one by one during a run.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,23 @@ class ShapePass {
   const Shape& shape(uint32_t slot) const { return types_[slot].shape; }
   void set_input_shape(uint32_t slot, const Shape& shape) { types_[slot].shape = shape; }
 
-  // Allocates nothing when it succeeds. Fails where a rule contradicts the plan or a tensor outgrows its max_shape.
+  // Allocates nothing when it succeeds, as do the others. Fails where a rule contradicts the plan or a tensor outgrows its
+  // max_shape. Outputs of late steps take their max_shape.
   Status run();
+  // Just before a late step's kernel: the shapes of its outputs from those of its inputs and their values, one for each
+  // input, null where it has none. Counted dims get their bound for this run.
+  Status run_late(const Step& step, std::span<const void* const> values);
+  // Whether the step last given to run_late() has a kernel that reports shapes, which take_produced() then takes.
+  bool counts() const { return counts_; }
+  Status take_produced(const Step& step, std::span<const Shape> produced);
+  // After run() at the largest shapes: whether late steps agree with their rules as far as can be known ahead.
+  Status check_late_steps();
 
  private:
   Status run_step(const Step& step);
+  Status infer(const Step& step);
   Status check_output(const Step& step, size_t index);
+  Status check_dtype(const Step& step, size_t index) const;
   Status compute(const Step& step);
 
   const Plan& plan_;
@@ -37,6 +48,7 @@ class ShapePass {
   std::vector<OpOutput> outputs_;
   std::vector<ConstTensorRef> input_refs_;
   std::vector<TensorRef> output_refs_;
+  bool counts_ = false;
 };
 
 // Ops that may be shape steps: their cost is linear in the size of their operands.

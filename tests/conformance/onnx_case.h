@@ -1,4 +1,5 @@
-// One case of ONNX's public tests: found on disk, built, run, compared as ONNX's own runner compares, or more strictly.
+// One case of ONNX's public tests, or of our tables: found on disk, built, run, compared as ONNX's own runner compares, or more
+// strictly.
 #pragma once
 
 #include <string>
@@ -14,14 +15,18 @@ struct OnnxCase {
   double rtol = 0, atol = 0;
   std::string op;            // the operator it is about; empty for whole models
   int64_t version = 0;       // the opset that its meaning dates from
+  std::string line;          // of the table it comes from
   std::string id() const { return group + '/' + name; }
 };
 
-// Reads index.tsv of the folder that write_onnx_cases makes.
+// Reads index.tsv of a folder that write_onnx_cases or write_table_cases makes.
 Expected<std::vector<OnnxCase>> read_onnx_cases(const std::string& folder);
 
-enum class CaseMode { kOptimized, kPlain };  // kPlain: no passes, reference code only
-inline constexpr int kCaseModes = 2;
+enum class CaseMode {
+  kOptimized,
+  kPlain,      // no passes, reference code only
+  kConstants,  // optimised, all inputs but the first as initialisers
+};
 
 struct CaseResult {
   bool passed = false;

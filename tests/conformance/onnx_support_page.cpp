@@ -40,10 +40,15 @@ struct Count {
 
 }  // namespace
 
+bool CaseOutcome::passed() const {
+  return std::all_of(modes.begin(), modes.end(), [](const CaseResult& result) { return result.passed; });
+}
+
 std::string CaseOutcome::reason() const {
-  if (!modes[0].passed && !modes[1].passed) return modes[0].reason;
-  if (!modes[0].passed) return "optimised only: " + modes[0].reason;
-  return "unoptimised only: " + modes[1].reason;
+  static constexpr std::string_view kNames[] = {"optimised", "unoptimised", "constants"};
+  const auto failed = std::find_if(modes.begin(), modes.end(), [](const CaseResult& result) { return !result.passed; });
+  if (std::none_of(modes.begin(), modes.end(), [](const CaseResult& result) { return result.passed; })) return failed->reason;
+  return std::string(kNames[failed - modes.begin()]) + " only: " + failed->reason;
 }
 
 Expected<std::map<std::string, std::string>> read_expected_failures(const std::string& path) {

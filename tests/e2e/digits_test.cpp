@@ -24,6 +24,18 @@ TEST(Digits, Int8IsWithinHalfAPointOfFloat) {
   EXPECT_GE(quantised, reference - 0.5);
 }
 
+TEST(Digits, EveryCalibrationMethodServes) {
+  const auto rows = digits::images(1000);
+  for (const auto method : {CalibrationMethod::kMinMax, CalibrationMethod::kPercentile, CalibrationMethod::kEntropy, CalibrationMethod::kMeanSquaredError}) {
+    SampleFiles files = digits::open(digits::folder() + "/calib");
+    BuildOptions options = digits::int8_options();
+    options.calibration_table.reset();
+    options.calibration = files.source.get();
+    options.method = method;
+    EXPECT_GE(digits::accuracy(digits::run(must_build(options), rows, 16)), 98.0) << to_string(method);
+  }
+}
+
 TEST(Digits, Int8BytesDoNotDependOnTacticThreadsOrInstructionSet) {
   const auto rows = digits::images(40);
   BuildOptions options = digits::int8_options();

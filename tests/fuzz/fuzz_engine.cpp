@@ -140,7 +140,11 @@ class Spoiler {
         step.tactic = TacticRegistry::builtin().for_op(kind_of(step.params)).back()->info().name;
         break;
       }
-      case 3: step.shape_step = !step.shape_step; break;
+      case 3: {
+        bool& flag = below(2) ? step.shape_step : step.late;
+        flag = !flag;
+        break;
+      }
       default: {
         std::vector<Field> fields = fields_of(step.params);
         if (fields.empty()) break;

@@ -35,7 +35,10 @@ ROOM_RULES = {
 FILE_RULES = {
     "src/runtime/engine.cpp": "runtime/format/*",                     # the one door to the file format
     "src/runtime/tactic_registry.cpp": "runtime/cpu/tactics.inc",     # the one list of tactics
+    "src/builder/graph/graph_editor.cpp": "runtime/shape_pass.h",     # which ops may be shape arithmetic
+    "src/builder/graph/graph_verifier.cpp": "runtime/shape_pass.h",
     "src/runtime/tactic.h": "runtime/cpu/cpu_features.h",             # DeviceInfo holds the instruction sets
+    "src/runtime/cpu/*_onednn.*": "ingot/onednn.h oneapi/dnnl/* omp.h",  # an optional library
     "src/runtime/thread_pool.cpp": "immintrin.h",                     # the pause instruction
     "src/runtime/format/engine_file.cpp": "runtime/ops/half.h",       # weights stored in 16 bits
     "src/runtime/format/plan_codec.cpp": "plan_generated.h",

@@ -163,6 +163,22 @@ inline HandMadePlan shape_chain_plan() {
   return made;
 }
 
+// The elements of x that are not zero, doubled: NonZero → Transpose → GatherND → Add, and how many there are: Shape. All five
+// steps are late. x is n x 4 with n in 1…3, y has at most 12 elements.
+inline HandMadePlan late_plan() {
+  HandMadePlan made;
+  const uint32_t x = made.input("x", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4});
+  const uint32_t y = made.output("y", f32({kAny}), {12}), count = made.output("count", s64({1}));
+  const uint32_t places = made.tensor("places", s64({2, kAny}), {2, 12}), rows = made.tensor("rows", s64({kAny, 2}), {12, 2});
+  const uint32_t values = made.tensor("values", f32({kAny}), {12});
+  made.step(NonZeroParams{}, {x}, {places}).late = true;
+  made.step(TransposeParams{{1, 0}}, {places}, {rows}).late = true;
+  made.step(GatherNDParams{}, {x, rows}, {values}).late = true;
+  made.step(BinaryParams{}, {values, values}, {y}).late = true;
+  made.step(ShapeParams{}, {values}, {count}).late = true;
+  return made;
+}
+
 // y = −x by way of channels-last tensors.
 inline HandMadePlan channels_last_plan() {
   HandMadePlan made;

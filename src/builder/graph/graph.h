@@ -3,9 +3,13 @@
 // Dynamic dimensions are handled by probes: all types are inferred at a few concrete input shapes (the profile's min, opt,
 // max and a point between). What agrees at every probe is static, what differs is kDynamic. Values of shape arithmetic are
 // computed at every probe too; one that agrees everywhere is a constant.
+//
+// Late dimensions depend on data: what NonZero finds, say. A probe's shape has their upper bound, and the merged type kDynamic;
+// shape arithmetic on them has bounds in place of values.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +39,12 @@ struct Value {
   std::shared_ptr<const Blob> constant;   // row-major bytes
   std::vector<Shape> probe_shapes;        // concrete, one for each probe
   std::vector<std::shared_ptr<const Blob>> probe_values;  // shape arithmetic: its value at each probe; empty if unknown
+  uint32_t late_dims = 0;                 // bit i: dim i depends on data; probe_shapes have an upper bound of it
+  // Shape arithmetic on late dims: bounds of its value at each probe; empty if unknown, or known exactly.
+  struct Bounds {
+    std::shared_ptr<const Blob> least, most;
+  };
+  std::vector<Bounds> probe_bounds;
   bool is_input = false, is_output = false;
 };
 
@@ -60,6 +70,9 @@ class Graph {
   size_t probe_count() const { return probe_count_; }
   const std::string& model_hash() const { return model_hash_; }
   void set_model_hash(std::string hash) { model_hash_ = std::move(hash); }
+  // The user's limits of late dims, by tensor: kDynamic in a dim without one.
+  const std::map<std::string, Shape>& limits() const { return limits_; }
+  void set_limits(std::map<std::string, Shape> limits) { limits_ = std::move(limits); }
 
   // Live nodes, producers before users; ties by id.
   std::vector<NodeId> topological_order() const;
@@ -81,6 +94,9 @@ class Graph {
   bool is_shape_value(ValueId id) const {
     return id != kNone && !values_[id].constant && !values_[id].probe_values.empty();
   }
+  // Whether the shapes of a node's outputs are known in the run only: it reads or makes a tensor with late dims, or its type rule
+  // needs a value that is data.
+  bool is_late(const Node& node) const;
   ValueId find_value(std::string_view name) const;  // linear; for tests and options
 
  private:
@@ -90,6 +106,7 @@ class Graph {
   std::vector<ValueId> inputs_, outputs_;
   size_t probe_count_ = 1;
   std::string model_hash_;
+  std::map<std::string, Shape> limits_;
   std::unordered_map<std::string, uint32_t> names_;  // taken names → last suffix given
 };
 

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "builder/graph/value_bounds.h"
+#include "runtime/shape_pass.h"
+
 namespace ingot {
 namespace {
 
 // Shape arithmetic is small; anything larger is data.
 constexpr int64_t kMaxKnownElements = 256;
+constexpr int64_t kMaxCountedElements = int64_t{1} << 22;
 
 std::shared_ptr<const Blob> value_at(const Value& value, size_t probe) {
   if (value.constant) return value.constant;
@@ -27,18 +31,72 @@ Shape merge(std::span<const Shape> shapes) {
 struct Inferred {
   DataType dtype = DataType::kF32;
   std::vector<Shape> shapes;
+  uint32_t late = 0;
   std::vector<std::shared_ptr<const Blob>> values;  // empty: unknown
+  std::vector<Value::Bounds> bounds;                // empty: none
 };
+
+// A node's operands at one probe, and what keeps their values alive.
+struct Operands {
+  std::vector<BoundedInput> inputs;
+  std::vector<std::shared_ptr<const Blob>> held;
+};
+
+Operands operands_at(const Graph& graph, std::span<const ValueId> inputs, size_t probe) {
+  Operands operands;
+  for (ValueId id : inputs) {
+    BoundedInput& input = operands.inputs.emplace_back();
+    if (id == kNone) continue;
+    const Value& value = graph.value(id);
+    const std::shared_ptr<const Blob> known = value_at(value, probe);
+    input.input = {value.type.dtype, value.probe_shapes[probe], known ? known->data() : nullptr, true};
+    input.late = value.late_dims;
+    operands.held.push_back(known);
+    if (known || value.probe_bounds.empty()) continue;
+    const Value::Bounds& bounds = value.probe_bounds[probe];
+    input.least = bounds.least->data();
+    input.most = bounds.most->data();
+    operands.held.push_back(bounds.least);
+    operands.held.push_back(bounds.most);
+  }
+  return operands;
+}
+
+// Tightens late dims to the user's limit; what has no bound even then, or one beyond all memory, is refused.
+Status apply_limit(const Graph& graph, const std::string& tensor, BoundedOutput& output) {
+  if (output.late == 0) return {};
+  Shape& shape = output.shape;
+  const std::string hint = "; give a limit, as by --limit '" + tensor + "=" + to_string(shape) + "' with numbers for ?";
+  if (const auto limit = graph.limits().find(tensor); limit != graph.limits().end()) {
+    if (limit->second.rank != shape.rank)
+      return Status(StatusCode::kInvalidArgument, "limit of '" + tensor + "': number of dims: got " + to_string(limit->second) + ", need " + std::to_string(shape.rank));
+    for (int d = 0; d < shape.rank; ++d)
+      if ((output.late >> d & 1) && limit->second[d] >= 0) shape[d] = shape[d] < 0 ? limit->second[d] : std::min(shape[d], limit->second[d]);
+  }
+  for (int d = 0; d < shape.rank; ++d)
+    if (shape[d] < 0)
+      return Status(StatusCode::kUnsupported, "size of dim " + std::to_string(d) + " of '" + tensor + "' depends on data, and no upper bound of it is known" + hint);
+  if (!checked_elements(shape.span()))
+    return Status(StatusCode::kUnsupported, "size of '" + tensor + "' depends on data, and is known only to be at most " + to_string(shape) + hint);
+  return {};
+}
 
 // The outputs' values at one probe by reference code, if the inputs' are known and all is small.
 bool evaluate(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
-              std::span<const OpOutput> outputs, std::vector<Blob>& results) {
+              std::span<BoundedOutput> outputs, std::vector<Blob>& results) {
   const bool is_shape = kind_of(params) == OpKind::kShape;
   // Q and DQ carry scales that the quantise stage wants to see, also on small constants.
   if (kind_of(params) == OpKind::kQuantizeLinear || kind_of(params) == OpKind::kDequantizeLinear) return false;
   int64_t elements = 0;
-  for (const OpOutput& output : outputs) elements += output.shape.elements();
-  if (elements > kMaxKnownElements) return false;
+  bool counts = false;
+  for (const BoundedOutput& output : outputs) {
+    elements += output.shape.elements();
+    counts = counts || output.late != 0;
+  }
+  // How much NonZero and its like find in a constant is known now, and worth knowing.
+  for (ValueId id : inputs)
+    if (counts && !graph.is_constant(id)) return false;
+  if (elements > (counts ? kMaxCountedElements : kMaxKnownElements)) return false;
   std::vector<TensorType> types(inputs.size());
   std::vector<ConstTensorRef> refs(inputs.size());
   std::vector<std::shared_ptr<const Blob>> held(inputs.size());
@@ -46,18 +104,54 @@ bool evaluate(const Graph& graph, const OpParams& params, std::span<const ValueI
     if (inputs[i] == kNone) continue;
     const Value& value = graph.value(inputs[i]);
     held[i] = value_at(value, probe);
+    // What differs between probes is computed again when shapes are set, which only these ops can be.
+    if (!value.constant && !is_shape_arithmetic(kind_of(params))) return false;
     if (value.type.quant) return false;  // a quantised value's meaning is a pass's business
-    if (!is_shape && (!held[i] || value.probe_shapes[probe].elements() > kMaxKnownElements * 16)) return false;
+    if (value.late_dims != 0) return false;  // before the run, the runtime knows no shape of it
+    if (!is_shape && (!held[i] || (!counts && value.probe_shapes[probe].elements() > kMaxKnownElements * 16))) return false;
     types[i] = TensorType{value.type.dtype, value.probe_shapes[probe], Layout::kLinear, {}};
     refs[i] = {&types[i], held[i] ? held[i]->data() : nullptr};
   }
   std::vector<TensorType> output_types;
-  for (const OpOutput& output : outputs) output_types.push_back({output.dtype, output.shape, Layout::kLinear, {}});
+  for (const BoundedOutput& output : outputs) output_types.push_back({output.dtype, output.shape, Layout::kLinear, {}});
   std::vector<TensorRef> output_refs;
   results.clear();
   for (const TensorType& type : output_types) results.emplace_back(static_cast<size_t>(std::max<int64_t>(type.bytes(), 0)));
-  for (size_t i = 0; i < output_types.size(); ++i) output_refs.push_back({&output_types[i], results[i].data()});
-  return run_reference(params, refs, output_refs).ok();
+  std::vector<Shape> produced;
+  for (const TensorType& type : output_types) produced.push_back(type.shape);
+  for (size_t i = 0; i < output_types.size(); ++i) output_refs.push_back({&output_types[i], results[i].data(), &produced[i]});
+  if (!run_reference(params, refs, output_refs).ok()) return false;
+  for (size_t i = 0; counts && i < outputs.size(); ++i) {
+    for (int d = 0; d < produced[i].rank; ++d)
+      if (produced[i][d] > outputs[i].shape[d]) return false;  // beyond a limit
+    outputs[i].shape = produced[i];
+    outputs[i].late = 0;
+    results[i].resize(static_cast<size_t>(produced[i].elements()) * element_bytes(outputs[i].dtype));
+  }
+  return true;
+}
+
+// Bounds of the outputs' values where those depend on data.
+bool bound(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
+           std::span<const BoundedOutput> outputs, std::vector<Inferred>& inferred) {
+  for (ValueId id : inputs)
+    if (id != kNone && kind_of(params) != OpKind::kShape && graph.value(id).probe_shapes[probe].elements() > kMaxKnownElements) return false;
+  for (const BoundedOutput& output : outputs)
+    if (output.late != 0 || output.shape.elements() > kMaxKnownElements) return false;
+  std::vector<Blob> least, most;
+  if (!bound_values(params, operands_at(graph, inputs, probe).inputs, outputs, least, most)) return false;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    inferred[i].bounds.push_back({std::make_shared<const Blob>(std::move(least[i])), std::make_shared<const Blob>(std::move(most[i]))});
+  return true;
+}
+
+// The constant that bounds turn out to leave, or null.
+std::shared_ptr<const Blob> only_value(const Inferred& output) {
+  if (output.bounds.empty() || output.late != 0) return nullptr;
+  const auto& value = output.bounds[0].least;
+  for (size_t p = 0; p < output.bounds.size(); ++p)
+    if (*output.bounds[p].least != *value || *output.bounds[p].most != *value || !(output.shapes[p] == output.shapes[0])) return nullptr;
+  return value;
 }
 
 bool same_everywhere(const Inferred& output) {
@@ -69,16 +163,19 @@ bool same_everywhere(const Inferred& output) {
 }  // namespace
 
 Status infer_node(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
-                  std::span<OpOutput> outputs) {
-  std::vector<OpInput> operands(inputs.size());
-  std::vector<std::shared_ptr<const Blob>> held(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == kNone) continue;
-    const Value& value = graph.value(inputs[i]);
-    held[i] = value_at(value, probe);
-    operands[i] = {value.type.dtype, value.probe_shapes[probe], held[i] ? held[i]->data() : nullptr, true};
-  }
-  return infer_types(params, operands, outputs);
+                  std::span<BoundedOutput> outputs) {
+  return infer_bounds(params, operands_at(graph, inputs, probe).inputs, outputs);
+}
+
+bool Graph::is_late(const Node& node) const {
+  for (const auto& list : {node.inputs, node.outputs})
+    for (ValueId id : list)
+      if (id != kNone && values_[id].late_dims != 0) return true;
+  std::vector<OpInput> inputs;
+  const Operands operands = operands_at(*this, node.inputs, 0);
+  for (const BoundedInput& operand : operands.inputs) inputs.push_back(operand.input);
+  std::vector<OpOutput> outputs(node.outputs.size());
+  return infer_types(node.params, inputs, outputs).code() == StatusCode::kUnsupported;
 }
 
 std::string GraphEditor::unique_name(std::string name) {
@@ -139,19 +236,22 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   while (!inputs.empty() && inputs.back() == kNone) inputs.pop_back();
   while (output_names.size() > 1 && output_names.back().empty()) output_names.pop_back();
   std::vector<Inferred> inferred(output_names.size());
-  bool known = true;
+  bool known = true, bounded = true;
   for (size_t probe = 0; probe < graph_.probe_count_; ++probe) {
-    std::vector<OpOutput> outputs(output_names.size());
-    if (Status status = infer_node(graph_, params, inputs, probe, outputs); !status.ok())
-      return std::move(status).with_context("node '" + name + "'");
+    std::vector<BoundedOutput> outputs(output_names.size());
+    Status status = infer_node(graph_, params, inputs, probe, outputs);
+    for (size_t i = 0; status.ok() && i < outputs.size(); ++i) status = apply_limit(graph_, output_names[i], outputs[i]);
+    if (!status.ok()) return std::move(status).with_context("node '" + name + "'");
     std::vector<Blob> results;
     known = known && evaluate(graph_, params, inputs, probe, outputs, results);
+    bounded = bounded && !known && bound(graph_, params, inputs, probe, outputs, inferred);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (probe > 0 && inferred[i].shapes[0].rank != outputs[i].shape.rank)
         return Status(StatusCode::kUnsupported, "node '" + name + "': rank of an output depends on the input shapes: got " +
                                                     std::to_string(outputs[i].shape.rank) + " and " +
                                                     std::to_string(inferred[i].shapes[0].rank));
       inferred[i].dtype = outputs[i].dtype;
+      inferred[i].late |= outputs[i].late;
       inferred[i].shapes.push_back(outputs[i].shape);
       if (known) inferred[i].values.push_back(std::make_shared<const Blob>(std::move(results[i])));
     }
@@ -160,6 +260,8 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   node.name = std::move(name);
   node.params = std::move(params);
   node.inputs = std::move(inputs);
+  // A node keeps all its outputs or none: how many it has may be part of what it means, as for Split.
+  const bool constant = known && std::all_of(inferred.begin(), inferred.end(), same_everywhere);
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
   for (size_t i = 0; i < output_names.size(); ++i) {
     if (output_names[i].empty()) {
@@ -172,9 +274,15 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
     value.producer = id;
     value.output_index = static_cast<uint32_t>(i);
     if (known) {
-      if (same_everywhere(inferred[i])) value.constant = inferred[i].values[0];
+      if (constant) value.constant = inferred[i].values[0];
       else value.probe_values = std::move(inferred[i].values);
+    } else if (bounded) {
+      value.constant = only_value(inferred[i]);
+      if (!value.constant) value.probe_bounds = std::move(inferred[i].bounds);
     }
+    value.late_dims = inferred[i].late;
+    for (int d = 0; d < value.type.shape.rank; ++d)
+      if (value.late_dims >> d & 1) value.type.shape[d] = Shape::kDynamic;
     value.probe_shapes = std::move(inferred[i].shapes);
     graph_.values_.push_back(std::move(value));
     node.outputs.push_back(static_cast<ValueId>(graph_.values_.size() - 1));
@@ -295,6 +403,7 @@ void GraphEditor::make_constant(ValueId value, std::shared_ptr<const Blob> bytes
   Value& target = graph_.values_[value];
   target.constant = std::move(bytes);
   target.probe_values.clear();
+  target.probe_bounds.clear();
   const NodeId producer = target.producer;
   target.producer = kNone;
   if (producer == kNone) return;

@@ -6,6 +6,7 @@
 
 #include "builder/graph/graph.h"
 #include "ingot/status.h"
+#include "runtime/ops/shape_bounds.h"
 
 namespace ingot {
 
@@ -26,7 +27,8 @@ class GraphEditor {
   // Infers the types of the outputs at every probe, and their values where they are shape arithmetic. An empty output name
   // leaves that output out. The error names the node and what its type rule said; the graph is unchanged then.
   // The values come back in the order of the names (kNone for one left out); a value that turned out constant has no
-  // producer, and a node all of whose outputs are constant is dead already.
+  // producer, and a node all of whose outputs are constant is dead already. A late dim of an output is held to the graph's limit
+  // of that name; one that has no bound at all is refused.
   struct Added {
     NodeId node;
     std::vector<ValueId> outputs;
@@ -71,8 +73,8 @@ class GraphEditor {
   Graph& graph_;
 };
 
-// Infers and compares: every output type of the node as its type rule gives it now. Used by the verifier.
+// Every output type of the node as its type rule gives it now, with upper bounds of late dims.
 Status infer_node(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
-                  std::span<OpOutput> outputs);
+                  std::span<BoundedOutput> outputs);
 
 }  // namespace ingot

@@ -105,7 +105,7 @@ std::string name_or_blank(const Graph& graph, ValueId id) {
 
 // What the type rule would store, to see whether the storage must be written.
 DataType natural_dtype(const Graph& graph, const Node& node, size_t output) {
-  std::vector<OpOutput> outputs(node.outputs.size());
+  std::vector<BoundedOutput> outputs(node.outputs.size());
   if (!infer_node(graph, node.params, node.inputs, 0, outputs).ok()) return graph.value(node.outputs[output]).type.dtype;
   return outputs[output].dtype;
 }

@@ -370,7 +370,7 @@ Expected<NodeId> replace_root(const Match& match, GraphEditor& editor, OpParams 
 void fuse_root_into(const Match& match, GraphEditor& editor, NodeId node) { editor.take_output(node, 0, match.result()); }
 
 bool same_shape(const Graph& graph, ValueId a, ValueId b) {
-  return graph.value(a).probe_shapes == graph.value(b).probe_shapes;
+  return graph.value(a).probe_shapes == graph.value(b).probe_shapes && graph.value(a).late_dims == graph.value(b).late_dims;
 }
 
 bool can_replace(const Graph& graph, ValueId from, ValueId to) {

@@ -2,9 +2,23 @@
 #include "builder/onnx/shared_attributes.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace ingot {
 namespace {
+
+// The same over integers, whose product takes neither factor nor bias.
+ValueId add_whole_gemm(NodeImporter& node, ValueId a, ValueId b, ValueId c, MatMulParams params, double beta) {
+  const auto scaled = [&](ValueId x, double factor, const char* name) {
+    if (factor == 1 || !node.ok()) return x;
+    if (factor != std::trunc(factor) || std::fabs(factor) > 0x1p31) node.unsupported(std::string("attribute '") + name + "' of an integer product: need a whole number");
+    return node.binary(BinaryFunction::kMul, x, node.scalar_constant(name, node.dtype(x), factor));
+  };
+  const double alpha = std::exchange(params.alpha, 1);
+  const ValueId product = scaled(node.add(params, {a, b}), alpha, "alpha");
+  return c == kNone || beta == 0 ? product : node.binary(BinaryFunction::kAdd, product, scaled(c, beta, "beta"));
+}
 
 // alpha · A' · B' + beta · C. A bias of one value for each column goes into the product; any other C is added behind it.
 ValueId add_gemm(NodeImporter& node, ValueId a, ValueId b, ValueId c, const MatMulParams& params, double beta) {
@@ -14,6 +28,7 @@ ValueId add_gemm(NodeImporter& node, ValueId a, ValueId b, ValueId c, const MatM
                  ", need 2 and 2");
     return kNone;
   }
+  if (!is_float(node.dtype(a))) return add_whole_gemm(node, a, b, c, params, beta);
   if (c == kNone || beta == 0) return node.add(params, {a, b});
   if (beta != 1) c = node.binary(BinaryFunction::kMul, c, node.scalar_constant("beta", node.dtype(c), beta));
   if (!node.ok()) return kNone;

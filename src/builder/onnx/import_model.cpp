@@ -14,6 +14,7 @@
 #include "builder/onnx/inline_functions.h"
 #include "builder/onnx/input_shapes.h"
 #include "builder/onnx/load_model.h"
+#include "builder/onnx/model_problems.h"
 #include "builder/onnx/node_importer.h"
 #include "builder/onnx/node_order.h"
 #include "builder/onnx/text.h"
@@ -21,7 +22,8 @@
 namespace ingot {
 namespace {
 
-constexpr size_t kMostIssuesShown = 200;
+constexpr size_t kLongestName = size_t{1} << 16;
+constexpr int64_t kLargestTensor = int64_t{1} << 36;  // bytes; no plan may be larger
 constexpr int kMostNestedBranches = 16;
 constexpr int64_t kMostInlinedNodes = 1 << 20;  // of all sub-graphs together
 
@@ -59,18 +61,21 @@ Expected<ModelInput> read_input(const onnx::ValueInfoProto& info) {
 }
 
 // The graph's inputs without those that have an initialiser: IR 3 lists the weights among the inputs.
-Expected<std::vector<ModelInput>> read_inputs(const onnx::GraphProto& graph) {
+std::vector<ModelInput> read_inputs(const onnx::GraphProto& graph, ModelProblems& problems) {
   std::unordered_set<std::string> initialisers, seen;
   for (const auto& tensor : graph.initializer()) initialisers.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) initialisers.insert(tensor.values().name());
   std::vector<ModelInput> inputs;
   for (const auto& info : graph.input()) {
-    if (!is_valid_utf8(info.name())) return invalid("an input's name is not UTF-8: got " + quoted(info.name()));
-    if (info.name().empty()) return invalid("an input has no name");
-    if (!seen.insert(info.name()).second) return invalid("input " + quoted(info.name()) + " is there twice");
-    if (initialisers.contains(info.name())) continue;
-    INGOT_ASSIGN(ModelInput input, read_input(info));
-    inputs.push_back(std::move(input));
+    if (info.name().empty()) {
+      problems.add(StatusCode::kInvalidModel, "an input has no name");
+    } else if (!seen.insert(info.name()).second) {
+      problems.add(StatusCode::kInvalidModel, "input " + quoted(info.name()) + " is there twice");
+    } else if (!initialisers.contains(info.name())) {
+      auto input = read_input(info);
+      if (input.ok()) inputs.push_back(*std::move(input));
+      else problems.add(input.status().code(), input.status().message());
+    }
   }
   return inputs;
 }
@@ -91,21 +96,23 @@ class ModelImporter {
   Expected<Graph> run() {
     INGOT_ASSIGN(origins_, inline_functions(model_.proto));
     INGOT_TRY(read_opsets());
-    INGOT_TRY(check_names());
-    INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_inputs(proto_));
-    INGOT_TRY(add_inputs(inputs));
+    check_names();
+    const std::vector<ModelInput> inputs = read_inputs(proto_, problems_);
     std::unordered_set<std::string> given;
     for (const auto& [name, index] : initialisers_) given.insert(name);
-    for (const ModelInput& input : inputs) given.insert(input.name);
-    INGOT_ASSIGN(const std::vector<int> order, order_nodes(proto_, given));
-    for (int index : order) INGOT_TRY(import_node(proto_.node(index), index, 0));
-    if (!issues_.empty()) return issues(order.size());
-    for (const auto& output : proto_.output()) {
-      INGOT_ASSIGN(const ValueId id, value_of(output.name()));
-      if (is_aggregate(id))
-        return Status(StatusCode::kUnsupported, "output " + quoted(output.name()) + " is a sequence or optional value: need a tensor");
-      editor_.mark_output(id);
+    for (const auto& input : proto_.input()) {
+      given.insert(input.name());
+      if (!initialisers_.contains(input.name())) continue;
+      // A declaration that cannot be read, as one without a shape, declares nothing.
+      if (auto declared = read_input(input); declared.ok()) declared_.emplace(input.name(), *std::move(declared));
     }
+    const std::vector<int> order = order_nodes(proto_, given, problems_);
+    if (Status status = add_inputs(inputs); !status.ok()) problems_.add(status.code(), status.message());
+    // What a malformed part would have made is unknown; the nodes that do not need it are looked at all the same.
+    for (int index : order) INGOT_TRY(import_node(proto_.node(index), index, 0));
+    if (!problems_.empty()) return problems_.status(order.size());
+    for (const auto& output : proto_.output()) INGOT_TRY(add_output(output.name()));
+    if (!problems_.empty()) return problems_.status(order.size());
     graph_.set_model_hash(model_.hash);
     return std::move(graph_);
   }
@@ -128,37 +135,34 @@ class ModelImporter {
     return {};
   }
 
-  Status check_names() {
-    std::string broken;
+  void check_names() {
+    const auto wrong = [&](const std::string& what) { problems_.add(StatusCode::kInvalidModel, what); };
     const auto check = [&](const std::string& name, bool is_tensor) {
-      if (!is_valid_utf8(name)) broken = name;
+      if (name.size() > kLongestName)
+        wrong("a name is too long: got " + std::to_string(name.size()) + " bytes, need ≤ " + std::to_string(kLongestName) + ", in " + quoted(name));
+      else if (!is_valid_utf8(name)) wrong("a name is not UTF-8: got " + quoted(name));
       if (is_tensor) scope_.tensor_names.insert(name);
     };
+    for (const auto& input : proto_.input()) check(input.name(), true);
     for (const auto& node : proto_.node()) {
       check(node.name(), false);
       check(node.op_type(), false);
       check(node.domain(), false);
-      for (const std::string& name : node.input()) check(name, true);
+      for (const std::string& name : node.input()) scope_.tensor_names.insert(name);  // checked where it is made
       for (const std::string& name : node.output()) check(name, true);
     }
-    const auto add_initialiser = [&](const std::string& name, int index) -> Status {
+    const auto add_initialiser = [&](const std::string& name, int index) {
       check(name, true);
-      if (name.empty()) return invalid("an initialiser has no name");
-      if (!initialisers_.emplace(name, index).second) return invalid("initialiser " + quoted(name) + " is there twice");
-      return {};
+      if (name.empty()) wrong("an initialiser has no name");
+      else if (!initialisers_.emplace(name, index).second) wrong("initialiser " + quoted(name) + " is there twice");
     };
-    for (int i = 0; i < proto_.initializer_size(); ++i) INGOT_TRY(add_initialiser(proto_.initializer(i).name(), i));
-    for (int i = 0; i < proto_.sparse_initializer_size(); ++i)
-      INGOT_TRY(add_initialiser(proto_.sparse_initializer(i).values().name(), -1 - i));
-    if (proto_.output_size() == 0) return invalid("has no outputs");
+    for (int i = 0; i < proto_.initializer_size(); ++i) add_initialiser(proto_.initializer(i).name(), i);
+    for (int i = 0; i < proto_.sparse_initializer_size(); ++i) add_initialiser(proto_.sparse_initializer(i).values().name(), -1 - i);
+    if (proto_.output_size() == 0) wrong("has no outputs");
     for (const auto& output : proto_.output()) {
-      check(output.name(), true);
-      if (output.name().empty()) return invalid("an output has no name");
-      if (!scope_.graph_outputs.insert(output.name()).second)
-        return invalid("output " + quoted(output.name()) + " is there twice");
+      if (output.name().empty()) wrong("an output has no name");
+      else if (!scope_.graph_outputs.insert(output.name()).second) wrong("output " + quoted(output.name()) + " is there twice");
     }
-    if (!broken.empty()) return invalid("a name is not UTF-8: got " + quoted(broken));
-    return {};
   }
 
   Status add_inputs(const std::vector<ModelInput>& inputs) {
@@ -173,27 +177,65 @@ class ModelImporter {
         profile_text_ += " " + printable(inputs[i].name) + "=" + to_string(shapes[i][kProbeMin]) + ":" +
                          to_string(shapes[i][kProbeOpt]) + ":" + to_string(shapes[i][kProbeMax]);
       values_[inputs[i].name] = editor_.add_input(inputs[i].name, inputs[i].dtype, std::move(shapes[i]));
-      scope_.tensor_names.insert(inputs[i].name);
     }
     return {};
   }
 
-  // The value behind a name; kNone if its node could not be imported. Initialisers are read at their first use and their
-  // bytes dropped from the model, so that weights are in memory once.
+  // An input that goes out again does so as a copy under a name of its own, since names of inputs and outputs are unique.
+  Status add_output(const std::string& name) {
+    INGOT_ASSIGN(ValueId id, value_of(name));
+    if (id == kNone) return {};
+    if (is_aggregate(id)) {
+      problems_.add(StatusCode::kUnsupported, "output " + quoted(name) + " is a sequence or optional value: need a tensor");
+      return {};
+    }
+    const Value& value = graph_.value(id);
+    if (value.is_input || value.is_output) {
+      INGOT_ASSIGN(id, editor_.add_op(name + ".copy", IdentityParams{}, {id}, value.is_input ? name + ".output" : name));
+    }
+    editor_.mark_output(id);
+    return {};
+  }
+
+  // The value behind a name; kNone if its node could not be imported or the name is wrong. Initialisers are read at their
+  // first use and their bytes dropped from the model, so that weights are in memory once.
   Expected<ValueId> value_of(const std::string& name) {
     if (const auto place = values_.find(name); place != values_.end()) return place->second;
     const auto place = initialisers_.find(name);
-    if (place == initialisers_.end()) return invalid("tensor " + quoted(name) + " is made by no node");
-    const std::string where = "initialiser " + quoted(name);
-    TensorContent content;
-    if (place->second >= 0) {
-      onnx::TensorProto& tensor = *proto_.mutable_initializer(place->second);
-      INGOT_ASSIGN(content, read_tensor(tensor, scope_.source, where));
-      tensor = onnx::TensorProto();
-    } else {
-      INGOT_ASSIGN(content, read_sparse_tensor(proto_.sparse_initializer(-1 - place->second), scope_.source, where));
+    if (place == initialisers_.end()) {
+      if (problems_.empty()) problems_.add(StatusCode::kInvalidModel, "tensor " + quoted(name) + " is made by no node");
+      return values_[name] = kNone;
     }
-    return values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
+    const int index = place->second;
+    if (index < 0) {
+      INGOT_ASSIGN(values_[name], add_initialiser(name, read_sparse_tensor(proto_.sparse_initializer(-1 - index), scope_.source, initialiser(name))));
+    } else {
+      onnx::TensorProto& tensor = *proto_.mutable_initializer(index);
+      INGOT_ASSIGN(values_[name], add_initialiser(name, read_tensor(tensor, scope_.source, initialiser(name))));
+      tensor = onnx::TensorProto();
+    }
+    return values_[name];
+  }
+
+  static std::string difference(const TensorType& got, const ModelInput& need) {
+    bool same = got.dtype == need.dtype && got.shape.rank == need.shape.rank;
+    for (int i = 0; same && i < got.shape.rank; ++i) same = need.shape[i] == Shape::kDynamic || need.shape[i] == got.shape[i];
+    return same ? std::string() : "got " + to_string(got) + ", need " + to_string(TensorType{need.dtype, need.shape, Layout::kLinear, {}});
+  }
+
+  static std::string initialiser(const std::string& name) { return "initialiser " + quoted(name); }
+  // What is wrong with the tensor itself is a problem of the model; a file that cannot be read ends the import.
+  Expected<ValueId> add_initialiser(const std::string& name, Expected<TensorContent> content) {
+    if (const auto declared = declared_.find(name); content.ok() && declared != declared_.end())
+      if (std::string wrong = difference(content->type, declared->second); !wrong.empty()) {
+        problems_.add(StatusCode::kInvalidModel, initialiser(name) + ": differs from the input of its name: " + wrong);
+        return kNone;
+      }
+    if (content.ok()) return editor_.add_constant(name, std::move(content->type), std::move(content->bytes));
+    Status status = content.take_status();
+    if (status.code() != StatusCode::kInvalidModel && status.code() != StatusCode::kUnsupported) return status;
+    problems_.add(status.code(), status.message());
+    return kNone;
   }
 
   // index: of the graph's node, for a node inside a branch that of the outermost If.
@@ -216,10 +258,13 @@ class ModelImporter {
   }
 
   // A function's nodes follow the opsets that the function names, those it does not name the model's.
-  int64_t version_of(const std::string& domain, int index) const {
-    const std::string key = domain == "ai.onnx" ? "" : domain;
-    if (const int origin = origins_[static_cast<size_t>(index)]; origin >= 0)
-      for (const auto& opset : model_.proto.functions(origin).opset_import())
+  int64_t version_of(const onnx::NodeProto& node, int index) const {
+    const std::string key = node.domain() == "ai.onnx" ? "" : node.domain();
+    int64_t origin = origins_[static_cast<size_t>(index)];
+    for (const auto& attribute : node.attribute())
+      if (attribute.name() == kFunctionMark && attribute.i() < model_.proto.functions_size()) origin = attribute.i();
+    if (origin >= 0)
+      for (const auto& opset : model_.proto.functions(static_cast<int>(origin)).opset_import())
         if ((opset.domain() == "ai.onnx" ? "" : opset.domain()) == key) return opset.version();
     const auto opset = opsets_.find(key);
     return opset == opsets_.end() ? 1 : opset->second;
@@ -265,13 +310,11 @@ class ModelImporter {
     INGOT_ASSIGN(const onnx::GraphProto branch, branch_with_own_names(graph, label, scope_.tensor_names, inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i) values_[branch.input(static_cast<int>(i)).name()] = inputs[i];
     for (const auto& tensor : branch.initializer()) {
-      INGOT_ASSIGN(TensorContent content, read_tensor(tensor, scope_.source, "initialiser " + quoted(tensor.name())));
-      values_[tensor.name()] = editor_.add_constant(tensor.name(), std::move(content.type), std::move(content.bytes));
+      INGOT_ASSIGN(values_[tensor.name()], add_initialiser(tensor.name(), read_tensor(tensor, scope_.source, initialiser(tensor.name()))));
     }
     for (const auto& tensor : branch.sparse_initializer()) {
       const std::string& name = tensor.values().name();
-      INGOT_ASSIGN(TensorContent content, read_sparse_tensor(tensor, scope_.source, "initialiser " + quoted(name)));
-      values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
+      INGOT_ASSIGN(values_[name], add_initialiser(name, read_sparse_tensor(tensor, scope_.source, initialiser(name))));
     }
     for (const auto& inner : branch.node()) INGOT_TRY(import_node(inner, index, depth + 1));
     std::vector<ValueId> results;
@@ -283,20 +326,18 @@ class ModelImporter {
   }
 
   Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known, int depth) {
-    const int64_t version = version_of(node.domain(), index);
-    Issue issue{node_label(node, index), "", version, ""};
-    const auto refuse = [&](std::string_view reason) {
-      issue.text = printable(node.op_type()) + ", " + (node.domain().empty() ? "ai.onnx" : printable(node.domain())) + " " +
-                   std::to_string(version) + ", inputs " + (inputs_known ? describe(inputs) : "unknown");
-      issue.reason = reason;
-      issues_.push_back(std::move(issue));
+    const int64_t version = version_of(node, index);
+    const std::string label = node_label(node, index);
+    const auto refuse = [&](std::string_view reason, StatusCode code = StatusCode::kUnsupported) {
+      problems_.add_node(code, quoted(label) + " (" + printable(node.op_type()) + ", " + (node.domain().empty() ? "ai.onnx" : printable(node.domain())) +
+                                   " " + std::to_string(version) + ", inputs " + (inputs_known ? describe(inputs) : "unknown") + ")", reason);
     };
     const ImporterFunction importer = find_importer(node.domain(), node.op_type());
     if (!importer) {
       refuse(reason_refused(node.domain(), node.op_type()));
       return {};
     }
-    if (std::string reason = reason_too_old(node.domain(), node.op_type(), version); !reason.empty()) {
+    if (const std::string reason = reason_too_old(node.domain(), node.op_type(), version); !reason.empty()) {
       refuse(reason);
       return {};
     }
@@ -304,24 +345,36 @@ class ModelImporter {
       refuse("its input is a sequence or an optional value: need a tensor");
       return {};
     }
-    NodeImporter view(scope_, node, issue.name, version, std::move(inputs));
-    const auto outer = std::tuple(std::exchange(current_label_, issue.name), std::exchange(current_index_, index), std::exchange(current_depth_, depth));
+    NodeImporter view(scope_, node, label, version, std::move(inputs));
+    const auto outer = std::tuple(std::exchange(current_label_, label), std::exchange(current_index_, index), std::exchange(current_depth_, depth));
     importer(view);
     std::tie(current_label_, current_index_, current_depth_) = outer;
     Status status = view.finish();
+    inputs = view.inputs();
+    for (ValueId id : view.outputs())
+      if (status.ok()) status = check_size(id);
     if (status.ok()) {
       for (int i = 0; i < node.output_size(); ++i)
         if (!node.output(i).empty()) values_[node.output(i)] = view.outputs()[static_cast<size_t>(i)];
       return {};
     }
-    inputs = view.inputs();
-    if (status.code() == StatusCode::kUnsupported) {
-      refuse(status.message());
-      return {};
-    }
-    std::string what = std::string(status.message()) + " (" + printable(node.op_type()) + ", inputs " + describe(inputs) + ")";
-    if (!profile_text_.empty()) what += "; with the profile" + profile_text_;
-    return Status(status.code(), "node " + quoted(issue.name) + ": " + what);
+    if (status.code() != StatusCode::kInvalidModel && status.code() != StatusCode::kUnsupported && status.code() != StatusCode::kInvalidArgument)
+      return std::move(status).with_context("node " + quoted(label));
+    const bool by_profile = status.code() != StatusCode::kUnsupported && !profile_text_.empty();
+    refuse(std::string(status.message()) + (by_profile ? "; with the profile" + profile_text_ : ""), status.code());
+    return {};
+  }
+
+  // Nothing is allocated for results at import, so their size is looked at here.
+  Status check_size(ValueId id) const {
+    if (id == kNone || is_aggregate(id)) return {};
+    const Value& value = graph_.value(id);
+    for (const Shape& shape : value.probe_shapes)
+      if (shape.elements() > kLargestTensor / static_cast<int64_t>(element_bytes(value.type.dtype)))
+        return Status(StatusCode::kUnsupported, "result " + quoted(value.name) + " is too large: got " + to_string(shape) + " of " +
+                                                    std::string(to_string(value.type.dtype)) + ", need ≤ " + std::to_string(kLargestTensor >> 30) +
+                                                    " GiB for a tensor; use smaller dims or a smaller --profile");
+    return {};
   }
 
   std::string describe(const std::vector<ValueId>& inputs) const {
@@ -343,19 +396,6 @@ class ModelImporter {
     return text.empty() ? "none" : text;
   }
 
-  Status issues(size_t nodes) const {
-    std::string text = std::to_string(issues_.size()) + " of " + std::to_string(nodes) + " nodes cannot be imported";
-    for (size_t i = 0; i < issues_.size() && i < kMostIssuesShown; ++i)
-      text += "\n  " + quoted(issues_[i].name) + " (" + issues_[i].text + "): " + issues_[i].reason;
-    if (issues_.size() > kMostIssuesShown) text += "\n  … and " + std::to_string(issues_.size() - kMostIssuesShown) + " more";
-    return Status(StatusCode::kUnsupported, std::move(text));
-  }
-
-  struct Issue {
-    std::string name, text;
-    int64_t version;
-    std::string reason;
-  };
   LoadedModel& model_;
   onnx::GraphProto& proto_;
   const ImportOptions& options_;
@@ -366,7 +406,8 @@ class ModelImporter {
   std::vector<int> origins_;                           // of each node: the model's function it came from, or −1
   std::unordered_map<std::string, int> initialisers_;  // index; −1 − index for sparse ones
   std::unordered_map<std::string, ValueId> values_;
-  std::vector<Issue> issues_;
+  std::unordered_map<std::string, ModelInput> declared_;  // inputs that have an initialiser
+  ModelProblems problems_;
   std::string profile_text_;
   std::string current_label_;  // of the node whose importer runs, for the sub-graphs it asks for
   int current_index_ = 0, current_depth_ = 0;
@@ -415,7 +456,10 @@ Expected<std::vector<ModelInput>> read_model_inputs(const std::string& path) {
   return guarded(label_of(path), [&]() -> Expected<std::vector<ModelInput>> {
     INGOT_ASSIGN(const LoadedModel model, load_model(path, INT32_MAX));
     if (!model.proto.has_graph()) return invalid("has no graph");
-    return read_inputs(model.proto.graph());
+    ModelProblems problems;
+    std::vector<ModelInput> inputs = read_inputs(model.proto.graph(), problems);
+    INGOT_TRY(problems.status(0));
+    return inputs;
   });
 }
 

@@ -2,11 +2,22 @@
 #include "builder/onnx/shared_attributes.h"
 
 #include <array>
+#include <cmath>
 
 namespace ingot {
 namespace {
 
 bool is_scalar(NodeImporter& node, ValueId scale) { return node.type(scale).shape.elements() == 1; }
+
+// A scale that divides by nothing, or turns values around, is a fault of the tool that wrote it.
+void check_scales(NodeImporter& node, ValueId scale) {
+  if (!node.ok() || scale == kNone || packed_bits(node.dtype(scale)) < 16) return;
+  const auto scales = node.constant_numbers(scale, int64_t{1} << 20);
+  for (size_t i = 0; scales && i < scales->size(); ++i)
+    if (!((*scales)[i] > 0) || !std::isfinite((*scales)[i]))
+      return node.invalid("scale " + std::to_string(i) + " is wrong: got " + std::to_string((*scales)[i]) +
+                          ", need a finite number > 0; quantise the model again");
+}
 
 }  // namespace
 
@@ -17,9 +28,11 @@ void import_quantize_linear(NodeImporter& node) {
   params.axis = node.integer("axis", 1);
   params.saturate = node.flag("saturate", true);
   params.block_size = node.integer("block_size", 0);
+  check_scales(node, scale);
   const int64_t output_dtype = node.integer("output_dtype", 0);
-  if (const int64_t precision = node.integer("precision", 0); precision != 0)
-    node.unsupported("attribute 'precision' is not supported: got " + std::to_string(precision) + ", need 0");
+  // We divide in f32, whatever the type of the scale; so only a wider division would be another one.
+  if (const int64_t precision = node.integer("precision", 0); precision == onnx::TensorProto::DOUBLE)
+    node.unsupported("attribute 'precision' is not supported: got " + std::to_string(precision) + " (double)");
   if (!node.ok()) return;
   if (output_dtype != 0) {
     auto dtype = data_type_from_onnx(output_dtype);
@@ -43,8 +56,12 @@ void import_dequantize_linear(NodeImporter& node) {
   DequantizeLinearParams params;
   params.axis = node.integer("axis", 1);
   params.block_size = node.integer("block_size", 0);
+  check_scales(node, scale);
   const int64_t output_dtype = node.integer("output_dtype", 0);
   if (!node.ok()) return;
+  if (node.input(2) != kNone && node.dtype(node.input(2)) != node.dtype(x))
+    return node.invalid("zero point has a wrong type: got " + std::string(to_string(node.dtype(node.input(2)))) + ", need " +
+                        std::string(to_string(node.dtype(x))) + " as the input");
   if (output_dtype == 0 || output_dtype == data_type_to_onnx(node.dtype(scale)))
     return node.result(params, {x, scale, node.input(2)});
   auto dtype = data_type_from_onnx(output_dtype);
@@ -53,6 +70,7 @@ void import_dequantize_linear(NodeImporter& node) {
 }
 
 ValueId add_dequantize(NodeImporter& node, ValueId x, ValueId scale, ValueId zero_point, int64_t channel_axis) {
+  check_scales(node, scale);
   if (!node.ok()) return kNone;
   DequantizeLinearParams params;
   params.axis = node.axis(channel_axis, std::max(node.rank(x), 1));
@@ -72,6 +90,7 @@ ValueId add_dequantize_bias(NodeImporter& node, ValueId bias, ValueId x_scale, V
 
 void quantize_result(NodeImporter& node, ValueId x, ValueId scale, ValueId zero_point) {
   QuantizeLinearParams params;
+  check_scales(node, scale);
   if (node.ok() && !is_scalar(node, scale))
     return node.unsupported("the result's scale must be per tensor: got " + to_string(node.type(scale).shape));
   node.result(params, {x, scale, zero_point});

@@ -89,7 +89,8 @@ void import_sequence_map(NodeImporter& node) {
   std::vector<Aggregate> results(node.output_count());
   for (size_t i = 0; i < length && node.ok(); ++i) {
     std::vector<ValueId> inputs;
-    for (ValueId id : node.inputs()) {
+    for (size_t k = 0; k < node.input_count(); ++k) {
+      const ValueId id = node.input(k);
       const Aggregate* given = node.aggregate(id);
       if (given && given->items.size() < length) return node.invalid("sequences differ in length");
       inputs.push_back(given ? given->items[i] : id);

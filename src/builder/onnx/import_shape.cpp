@@ -31,6 +31,7 @@ void import_identity(NodeImporter& node) { node.alias(node.required(0)); }
 // At inference nothing is dropped.
 void import_dropout(NodeImporter& node) {
   node.ignore({"ratio", "seed", "is_test", "consumed_inputs"});
+  node.ignore_input(1);
   const ValueId x = node.required(0);
   if (node.version() >= 12 && node.input(2) != kNone && node.constant_scalar(node.input(2)) != 0.0 &&
       node.constant_scalar(node.input(1)) != 0.0)
@@ -258,6 +259,7 @@ void import_resize(NodeImporter& node) {
   const ValueId x = node.required(0);
   // An empty tensor stands for "left out"; the region counts in one mode only.
   const auto present = [&](size_t i) { return node.is_empty(node.input(i)) ? kNone : node.input(i); };
+  node.ignore_input(1);
   const ValueId roi = params.coordinates == ResizeCoordinates::kTfCropAndResize ? present(1) : kNone;
   const ValueId scales = present(2), sizes = present(3);
   if ((scales == kNone) == (sizes == kNone)) node.invalid("needs scales or sizes: got both or none");

@@ -106,7 +106,6 @@ std::string reason_refused(std::string_view domain, std::string_view op_type) {
   if (op_type == "ImageDecoder") return "decoding of images is not supported";
   if (op_type.starts_with("Random") || is_one_of(op_type, {"Bernoulli", "Multinomial"}))
     return "random numbers are not supported";
-  if (op_type == "NonMaxSuppression") return "the shape of the result depends on data, which Ingot does not do";
   return "this operator is not supported";
 }
 

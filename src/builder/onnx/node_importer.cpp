@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "builder/onnx/inline_functions.h"
 #include "builder/onnx/text.h"
 
 namespace ingot {
@@ -79,7 +80,10 @@ NodeImporter::NodeImporter(ImportScope& scope, const onnx::NodeProto& proto, std
       version_(version),
       inputs_(std::move(inputs)),
       outputs_(static_cast<size_t>(proto.output_size()), kNone),
-      attribute_seen_(static_cast<size_t>(proto.attribute_size()), false) {}
+      attribute_seen_(static_cast<size_t>(proto.attribute_size()), false),
+      input_seen_(inputs_.size(), false) {
+  for (int i = 0; i < proto.attribute_size(); ++i) attribute_seen_[static_cast<size_t>(i)] = proto.attribute(i).name() == kFunctionMark;
+}
 
 ValueId NodeImporter::required(size_t i) {
   const ValueId id = input(i);
@@ -130,6 +134,12 @@ int64_t NodeImporter::integer(std::string_view name, int64_t fallback) {
   if (!found) return fallback;
   found = expect(name, onnx::AttributeProto::INT, found->has_i());
   return found ? found->i() : fallback;
+}
+
+bool NodeImporter::flag(std::string_view name, bool fallback) {
+  const int64_t value = integer(name, fallback);
+  if (value != 0 && value != 1) invalid("attribute " + quoted(name) + " is wrong: got " + std::to_string(value) + ", need 0 or 1");
+  return value != 0;
 }
 
 double NodeImporter::number(std::string_view name, double fallback) {
@@ -374,6 +384,10 @@ Status NodeImporter::finish() {
   for (int i = 0; i < proto_.attribute_size(); ++i)
     if (!attribute_seen_[static_cast<size_t>(i)])
       return Status(StatusCode::kUnsupported, "attribute " + quoted(proto_.attribute(i).name()) + " is not supported");
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] != kNone && !input_seen_[i])
+      return Status(StatusCode::kInvalidModel, "input " + std::to_string(i) + " (" + quoted(proto_.input(static_cast<int>(i))) +
+                                                   ") is one that the operator does not have");
   for (size_t i = 0; i < outputs_.size(); ++i)
     if (has_output(i) && outputs_[i] == kNone)
       return Status(StatusCode::kUnsupported, "output " + std::to_string(i) + " (" +

@@ -51,24 +51,29 @@ class NodeImporter {
   std::string_view op_type() const { return proto_.op_type(); }
   const std::string& name() const { return name_; }
   int64_t version() const { return version_; }  // opset of the node's domain
-  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const std::vector<ValueId>& inputs() const { return inputs_; }  // as given; does not count as read
   size_t input_count() const { return inputs_.size(); }
-  ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : kNone; }
+  ValueId input(size_t i) const {
+    if (i >= inputs_.size()) return kNone;
+    input_seen_[i] = true;
+    return inputs_[i];
+  }
   ValueId required(size_t i);                   // an error where it is left out
   std::vector<ValueId> all_inputs();            // at least one, none left out
   size_t output_count() const { return outputs_.size(); }
   bool has_output(size_t i) const { return i < static_cast<size_t>(proto_.output_size()) && !proto_.output(static_cast<int>(i)).empty(); }
 
-  // Attributes. One that no importer asks for is refused, since it might change the result.
+  // Attributes. One that no importer asks for is refused, since it might change the result; inputs are too.
   bool has_attribute(std::string_view name) const { return find(name) != nullptr; }
   int64_t integer(std::string_view name, int64_t fallback);
-  bool flag(std::string_view name, bool fallback) { return integer(name, fallback) != 0; }
+  bool flag(std::string_view name, bool fallback);  // 0 or 1
   double number(std::string_view name, double fallback);
   std::string text(std::string_view name, std::string_view fallback);
   std::vector<int64_t> integers(std::string_view name);  // empty if absent
   std::vector<double> numbers(std::string_view name);
   const onnx::AttributeProto* attribute(std::string_view name);
   void ignore(std::initializer_list<std::string_view> names);
+  void ignore_input(size_t i) { (void)input(i); }  // one that cannot change the result
   // The index of a text attribute in `choices`; another text is refused.
   size_t choice(std::string_view name, std::string_view fallback, std::initializer_list<std::string_view> choices);
 
@@ -137,6 +142,7 @@ class NodeImporter {
   int64_t version_;
   std::vector<ValueId> inputs_, outputs_;
   std::vector<bool> attribute_seen_;
+  mutable std::vector<bool> input_seen_;
   std::vector<ValueId> made_;  // intermediates, which may become outputs
   int made_up_ = 0;
   Status status_;

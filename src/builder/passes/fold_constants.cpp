@@ -1,4 +1,5 @@
-// A node whose inputs are all constant is computed now, by its reference code, unless the result would bloat the engine.
+// A node whose inputs are all constant is computed now, by its reference code, unless the result would bloat the engine: each
+// result is limited, and so is what all of them add to the model.
 #include <algorithm>
 
 #include "builder/graph/graph_editor.h"
@@ -10,9 +11,12 @@ namespace {
 constexpr int64_t kMaxBytes = int64_t{64} << 20;
 constexpr int64_t kMaxGrowth = 16;             // times the inputs' bytes,
 constexpr int64_t kAlwaysAllowed = 1 << 20;    // except for small results, as of Range and ConstantOfShape
+constexpr int64_t kMaxAdded = int64_t{64} << 20;  // by all results, beyond their inputs' bytes,
+constexpr int64_t kMaxAddedTimes = 4;             // and these times the model's constants
 
 // The scales of Q and DQ are for the quantise stage, which must see weights in their stored form.
-bool may_fold(const Graph& graph, const Node& node) {
+// room: bytes that may still be added; taken off where the answer is yes.
+bool may_fold(const Graph& graph, const Node& node, int64_t& room) {
   if (node.kind() == OpKind::kQuantizeLinear || node.kind() == OpKind::kDequantizeLinear) return false;
   int64_t input_bytes = 0, output_bytes = 0;
   for (ValueId input : node.inputs) {
@@ -26,15 +30,19 @@ bool may_fold(const Graph& graph, const Node& node) {
     if (type.quant || type.bytes() < 0) return false;
     output_bytes += type.bytes();
   }
-  return output_bytes <= kMaxBytes && (output_bytes <= kAlwaysAllowed || output_bytes <= kMaxGrowth * input_bytes);
+  if (output_bytes > kMaxBytes || (output_bytes > kAlwaysAllowed && output_bytes > kMaxGrowth * input_bytes)) return false;
+  const int64_t added = std::max<int64_t>(output_bytes - input_bytes, 0);
+  if (added > room) return false;
+  room -= added;
+  return true;
 }
 
 // The value of every output; the left-out ones too, since reference code writes all it is given a type for.
 Status compute(const Graph& graph, const Node& node, std::vector<Blob>& results) {
-  std::vector<OpOutput> inferred(node.outputs.size());
+  std::vector<BoundedOutput> inferred(node.outputs.size());
   INGOT_TRY(infer_node(graph, node.params, node.inputs, 0, inferred));
   std::vector<TensorType> types;
-  for (const OpOutput& output : inferred) types.push_back({output.dtype, output.shape, Layout::kLinear, {}});
+  for (const BoundedOutput& output : inferred) types.push_back({output.dtype, output.shape, Layout::kLinear, {}});
   std::vector<ConstTensorRef> inputs(node.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (node.inputs[i] != kNone) inputs[i] = {&graph.value(node.inputs[i]).type, graph.value(node.inputs[i]).constant->data()};
@@ -50,8 +58,11 @@ Status compute(const Graph& graph, const Node& node, std::vector<Blob>& results)
 Status fold_constants(Graph& graph, const BuildOptions&) {
   GraphEditor editor(graph);
   std::vector<Blob> results;
+  int64_t room = kMaxAdded;
+  for (ValueId id = 0; id < graph.value_count(); ++id)
+    if (graph.is_constant(id)) room += kMaxAddedTimes * static_cast<int64_t>(graph.value(id).constant->size());
   for (NodeId id : graph.topological_order()) {
-    if (!may_fold(graph, graph.node(id))) continue;
+    if (!may_fold(graph, graph.node(id), room)) continue;
     // What fails now (an index out of range) fails at run time too, if that place is ever reached.
     if (!compute(graph, graph.node(id), results).ok()) continue;
     const std::vector<ValueId> outputs = graph.node(id).outputs;

@@ -32,6 +32,8 @@ Status fuse_attention(Graph&, const BuildOptions&);
 // Quantisation, from the calibration table in the options or from the model's own Q/DQ.
 Status absorb_quantization_parameters(Graph&, const BuildOptions&);
 Status insert_qdq(Graph&, const BuildOptions&);
+Status unify_scales(Graph&, const BuildOptions&);
+Status quantize_constants(Graph&, const BuildOptions&);
 Status propagate_qdq(Graph&, const BuildOptions&);
 Status fuse_qdq(Graph&, const BuildOptions&);
 Status halve_weights(Graph&, const BuildOptions&);
@@ -63,10 +65,12 @@ inline constexpr Pass kFusePasses[] = {
     INGOT_PASS(fuse_attention),
     INGOT_PASS(eliminate_dead_nodes),
 };
-// A calibrated model and a trained one are the same thing after insert_qdq.
+// A calibrated model and a trained one are the same thing after quantize_constants.
 inline constexpr Pass kQuantisePasses[] = {
     INGOT_PASS(absorb_quantization_parameters),
     INGOT_PASS(insert_qdq),
+    INGOT_PASS(unify_scales),
+    INGOT_PASS(quantize_constants),
     INGOT_PASS(propagate_qdq),
     INGOT_PASS(fuse_qdq),
     INGOT_PASS(halve_weights),

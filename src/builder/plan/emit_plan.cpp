@@ -26,7 +26,7 @@ class Emitter {
       : graph_(graph), selection_(selection), device_(device), stop_(stop) {}
 
   Expected<EmittedPlan> run() {
-    plan_.target = "cpu-x86-64";
+    plan_.target = device_.backend == Backend::kCpu ? "cpu-x86-64" : "cuda-sm_" + std::to_string(device_.cuda_capability);
     plan_.device_fingerprint = device_.fingerprint;
     plan_.model_hash = graph_.model_hash();
     for (ValueId input : graph_.inputs()) emit_input(input);
@@ -107,6 +107,7 @@ class Emitter {
     const uint32_t from = source->second, to = add_slot(id, layout, Slot::Home::kArena);
     INGOT_TRY(add_step("reformat " + graph_.value(id).name, *reformat->second.tactic,
                        make_reformat(graph_, id, made, layout), {from}, {to}, kNone));
+    plan_.steps.back().late = graph_.value(id).late_dims != 0;
     return to;
   }
 
@@ -170,6 +171,7 @@ class Emitter {
     }
     INGOT_TRY(add_step(node.name, *tactic, problem, std::move(inputs), std::move(outputs), id));
     plan_.steps.back().shape_step = shape_step;
+    plan_.steps.back().late = !shape_step && graph_.is_late(node);
     return {};
   }
 
@@ -183,7 +185,7 @@ class Emitter {
     }
     uint32_t from;
     Layout layout = Layout::kLinear;
-    const Tactic* tactic = TacticRegistry::builtin().for_op(OpKind::kIdentity).back();
+    const Tactic* tactic = TacticRegistry::builtin().for_op(OpKind::kIdentity, device_.backend).back();
     if (graph_.is_constant(id)) {
       from = constant_slot(id, false);
     } else {
@@ -202,7 +204,9 @@ class Emitter {
     const uint32_t to = add_slot(id, Layout::kLinear, Slot::Home::kOutput);
     if (kept_slot != kNoIndex) slots_[{id, Layout::kLinear}] = kept_slot;
     plan_.outputs.push_back(to);
-    return add_step("copy " + graph_.value(id).name, *tactic, make_reformat(graph_, id, layout, Layout::kLinear), {from}, {to}, kNone);
+    INGOT_TRY(add_step("copy " + graph_.value(id).name, *tactic, make_reformat(graph_, id, layout, Layout::kLinear), {from}, {to}, kNone));
+    plan_.steps.back().late = graph_.value(id).late_dims != 0;
+    return {};
   }
 
   // Slots that share memory because a step only relabels them.

@@ -39,7 +39,7 @@ class Selector {
     for (NodeId id : order_) {
       if (options_.stop && *options_.stop) return Status(StatusCode::kInterrupted, "build: interrupted while tuning");
       const Node& node = graph_.node(id);
-      NodeCandidates found = enumerate_candidates(graph_, node, device_, options_.reference_only);
+      NodeCandidates found = enumerate_candidates(graph_, node, device_, options_.reference_only, options_.tactic_libraries);
       if (found.options.empty())
         return Status(StatusCode::kInternal, "node '" + node.name + "': no tactic, not even reference code");
       // With one option there is nothing to choose; its time still belongs in the report, except where it is the oracle.
@@ -88,7 +88,7 @@ class Selector {
     ReformatChoice choice;
     const OwnedProblem problem = make_reformat(graph_, value, from, to);
     choice.microseconds = 1e12;
-    for (const Tactic* tactic : TacticRegistry::builtin().for_op(OpKind::kIdentity)) {
+    for (const Tactic* tactic : TacticRegistry::builtin().for_op(OpKind::kIdentity, device_.backend)) {
       if (options_.reference_only && !tactic->info().name.ends_with(".reference")) continue;
       if (!tactic->supports(problem.view(device_))) continue;
       auto cost = costs_.microseconds(problem, *tactic);

@@ -64,7 +64,7 @@ Offset<format::Step> write_step(FlatBufferBuilder& builder, const Step& step) {
   const auto inputs = builder.CreateVector(step.inputs);
   const auto outputs = builder.CreateVector(step.outputs);
   return format::CreateStep(builder, name, op_name, field_list, tactic, step.tactic_version, inputs, outputs,
-                            step.packed_inputs, step.blob, step.workspace_offset, step.workspace_bytes, step.shape_step);
+                            step.packed_inputs, step.blob, step.workspace_offset, step.workspace_bytes, step.shape_step, step.late);
 }
 
 
@@ -164,6 +164,7 @@ Status read_step(Reader& reader, const format::Step& from, Step& to) {
   to.workspace_offset = from.workspace_offset();
   to.workspace_bytes = from.workspace_bytes();
   to.shape_step = from.shape_step();
+  to.late = from.late();
   return {};
 }
 
