@@ -21,10 +21,10 @@ inline constexpr int kCudaCapabilities[] = {80, 86, 89, 90};  // what plans are 
 
 struct DeviceInfo {
   std::string name;         // "cpu"; of a GPU its own name or its target
-  Backend backend = Backend::kCpu;
   std::string fingerprint;  // what timings depend on: model, instruction sets, threads
   CpuFeatures cpu;
   int threads = 1;          // threads a run will use
+  Backend backend = Backend::kCpu;
   int cuda_capability = 0;
 };
 

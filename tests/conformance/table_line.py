@@ -108,6 +108,8 @@ def attribute(op, domain, opset, text, rng):
     if kind == kinds.TENSOR:
         made = tensor(value, rng)
         return helper.make_attribute(name, numpy_helper.from_array(made.array, ""))
+    if kind == kinds.STRING:
+        return helper.make_attribute(name, value)
     items = [item for item in value.strip("[]").split(",") if item]
     if kind is None:  # com.microsoft: by the look of it
         is_int = all(re.fullmatch(r"-?\d+", item) for item in items)
@@ -131,7 +133,7 @@ def expand(text):
 def parse(text):
     rng = np.random.default_rng(zlib.crc32(text.encode()))
     body, _, oracle = text.partition(" ! ")
-    body, _, outputs = body.partition("->")
+    body, _, outputs = body.partition(" -> ")
     head, _, inputs = body.partition(" : ")
     words = head.split()
     op, _, opset = words[0].partition("@")

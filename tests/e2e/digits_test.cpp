@@ -36,6 +36,22 @@ TEST(Digits, EveryCalibrationMethodServes) {
   }
 }
 
+TEST(Digits, CalibrationIsTheSameOnAllVectorInstructionSets) {
+  if (detect_cpu_features().level < CpuLevel::kAvx2) GTEST_SKIP() << "needs AVX2";
+  std::string first;
+  for (const char* level : {"avx2", "avx_vnni", "avx512_vnni"}) {
+    SampleFiles files = digits::open(digits::folder() + "/calib");
+    BuildOptions options;
+    options.calibration = files.source.get();
+    options.cpu_level = level;
+    options.threads = first.empty() ? 1 : 2;
+    auto table = calibrate(digits::model(), options);
+    ASSERT_TRUE(table.ok()) << table.status().message();
+    if (first.empty()) first = table->to_text();
+    EXPECT_EQ(table->to_text(), first) << level;
+  }
+}
+
 TEST(Digits, Int8BytesDoNotDependOnTacticThreadsOrInstructionSet) {
   const auto rows = digits::images(40);
   BuildOptions options = digits::int8_options();

@@ -171,7 +171,8 @@ void import_is_inf(NodeImporter& node) {
   const bool negative = node.flag("detect_negative", true), positive = node.flag("detect_positive", true);
   const ValueId x = node.required(0);
   if (!node.ok()) return;
-  if (!negative && !positive) return node.unsupported("IsInf that detects nothing is not supported");
+  if (!negative && !positive)
+    return node.result(BinaryParams{BinaryFunction::kAnd, {}}, {node.unary(UnaryFunction::kIsInf, x), node.scalar_constant("never", DataType::kBool, 0)});
   // The op's parameters say which signs count; two zeros mean both.
   if (negative && positive) return node.result(UnaryParams{UnaryFunction::kIsInf, 0, 0}, {x});
   node.result(UnaryParams{UnaryFunction::kIsInf, negative ? 1.0 : 0.0, positive ? 1.0 : 0.0}, {x});
