@@ -88,6 +88,7 @@ void import_quantized_embed_layer_norm(NodeImporter& node) {
   LayerNormParams params;
   params.epsilon = node.number("epsilon", 1e-12f);
   for (size_t i : {2, 3, 5, 6, 8, 9, 11, 12}) node.required(i);
+  for (size_t i : {10, 15}) node.input(i);  // without segments they may be there, and say nothing
   const auto real = [&](size_t i, size_t scale) {
     return node.input(i) == kNone || !node.ok() ? kNone : add_dequantize(node, node.input(i), node.input(scale), node.input(scale + 5), -1);
   };

@@ -246,6 +246,7 @@ void import_group_query_attention(NodeImporter& node) {
   const ValueId total = node.binary(BinaryFunction::kAdd, node.cast(node.reshape(last, {-1}), DataType::kS64), whole(node, 1));
   const ValueId start = node.binary(BinaryFunction::kMax, node.binary(BinaryFunction::kSub, total, steps), whole(node, 0));
   const ValueId place = node.binary(BinaryFunction::kAdd, node.reshape(start, {-1, 1}), count_up(node, steps));  // [B,S]
+  for (size_t i : {7, 8, 9}) node.input(i);  // without rotation they may be there, and say nothing
   if (rotary) {
     for (size_t i : {7, 8})
       if (node.required(i) != kNone && node.rank(node.input(i)) != 2) return node.invalid("tables of cosines and sines must have 2 dims");

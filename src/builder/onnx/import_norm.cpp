@@ -23,6 +23,7 @@ void check_stash_type(NodeImporter& node) {
 // training_mode: mean and variance are those of the batch; outputs 1 and 2 move the given ones towards them.
 void batch_norm_of_batch(NodeImporter& node, const BatchNormParams& params, double momentum) {
   const ValueId x = node.required(0), scale = node.required(1), shift = node.required(2);
+  for (size_t i : {3, 4}) node.required(i);
   if (!node.ok()) return;
   const DataType dtype = node.dtype(x);
   std::vector<int64_t> axes = {0};
