@@ -92,4 +92,7 @@ inline std::optional<PassTolerance> pass_tolerance(std::string_view name) {
   return std::nullopt;
 }
 
+// Boxes and scores of a detector, a few layers behind its inputs.
+inline constexpr double kDetectionTolerance = 1e-5;
+
 }  // namespace ingot

@@ -1,7 +1,8 @@
 // CLI11 reports by exceptions; they end here.
 #include "cli.h"
 
-#include <sys/stat.h>
+#include "data/file_bytes.h"
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -125,20 +126,7 @@ Status write_json(const StandardOptions& options, const nlohmann::json& report) 
     const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
     return written ? Status() : write_error("standard output");
   }
-  // A device or a pipe is written to; only a file may be replaced.
-  struct stat target;
-  const bool special = ::stat(options.json_path.c_str(), &target) == 0 && !S_ISREG(target.st_mode);
-  const std::string partial = special ? options.json_path : options.json_path + ".part";
-  std::FILE* file = std::fopen(partial.c_str(), "wb");
-  if (!file) return write_error(options.json_path);
-  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = std::fclose(file) == 0 && written;
-  if (!written || (!special && std::rename(partial.c_str(), options.json_path.c_str()) != 0)) {
-    Status status = write_error(options.json_path);
-    if (!special) std::remove(partial.c_str());
-    return status;
-  }
-  return {};
+  return save_bytes(options.json_path, std::as_bytes(std::span(text)));
 }
 
 ProgressLine::ProgressLine(std::FILE* stream) : stream_(stream), enabled_(isatty(fileno(stream)) == 1) {}

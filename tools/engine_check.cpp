@@ -12,6 +12,7 @@
 #include "ingot/builder.h"
 #include "latency.h"
 #include "run_samples.h"
+#include "runtime/plan.h"
 #include "sample_options.h"
 
 namespace {
@@ -117,6 +118,10 @@ Status check(const Flags& flags) {
   options.timing_cache = flags.timing_cache;
   options.calibration = files.source.get();  // for the shapes only
   for (const TensorInfo& input : engine.inputs()) options.profiles.push_back({input.name, input.min, input.opt, input.max});
+  // Tensors whose size depends on data are held to the same limits.
+  for (const Step& step : engine.plan().steps)
+    for (uint32_t slot : step.outputs)
+      if (step.late && slot != kNoIndex) options.limits.push_back({engine.plan().slots[slot].name, engine.plan().slots[slot].max_shape});
   cli::ProgressLine line;
   options.progress = [&](const Progress& p) { line.update("building the reference: " + std::string(p.stage), p.done, p.total, p.seconds_left); };
   options.stop = cli::stop_on_interrupt();

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "data/file_bytes.h"
 #include "ingot/builder.h"
 
 namespace ingot::cli {
@@ -28,17 +29,12 @@ std::string check_profile(const std::string& text) {
   return profile.ok() ? std::string() : std::string(profile.status().message());
 }
 
-Expected<std::string> read_text_file(const std::string& path) {
-  // Devices and pipes may never end.
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return Status(StatusCode::kNotFound, "'" + path + "': there is no such file");
-  if (!std::filesystem::is_regular_file(path, error)) return Status(StatusCode::kInvalidArgument, "'" + path + "': cannot be read: not a regular file");
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file) return Status(StatusCode::kNotFound, "'" + path + "': cannot be read: " + std::strerror(errno));
-  text << file.rdbuf();
-  return text.str();
+std::string check_limit(const std::string& text) {
+  const auto limit = parse_limit(text);
+  return limit.ok() ? std::string() : std::string(limit.status().message());
 }
+
+Expected<std::string> read_text_file(const std::string& path) { return load_text(path); }
 
 Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& flags, std::vector<std::string> input_names) {
   SampleOptions options;

@@ -20,6 +20,7 @@ Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& f
 
 // For options that hold a profile: empty if it can be read, else why not.
 std::string check_profile(const std::string& text);
+std::string check_limit(const std::string& text);  // the same of a --limit
 
 // Whole file as text; the error names it.
 Expected<std::string> read_text_file(const std::string& path);

@@ -30,6 +30,9 @@ struct RuntimeOptions {
   std::string cpu_level = {}; // "", or at most: "scalar", "avx2", "avx_vnni", "avx512_vnni"
   bool verify_checksums = true;
   std::string backend = {};   // "": the best that the file has a plan for and this machine can run; or "cpu", "cuda"
+  // Iterations that all loops of the model may make in one run together; more is an error, so that a model whose loop never
+  // ends is found out.
+  int64_t loop_limit = int64_t{1} << 24;
 };
 
 struct TensorInfo {

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <new>
-#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
+#include "builder/check_report.h"
 #include "builder/onnx/import_model.h"
 #include "builder/run_passes.h"
 #include "builder/pipeline.h"
@@ -30,27 +31,16 @@
 namespace ingot {
 namespace {
 
-bool has_quantisation(const Graph& graph) {
-  for (NodeId id = 0; id < graph.node_count(); ++id)
-    if (graph.node(id).alive && graph.node(id).kind() == OpKind::kDequantizeLinear) return true;
-  return false;
-}
-
-// A name in float_layers that nothing bears is a typo, and would quietly quantise the layer that was meant.
-Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
-  std::set<std::string_view> known;
-  for (NodeId id = 0; id < graph.node_count(); ++id) {
-    const Node& node = graph.node(id);
-    if (!node.alive) continue;
-    known.insert(node.name);
-    known.insert(node.origins.begin(), node.origins.end());
-    for (ValueId output : node.outputs)
-      if (output != kNone) known.insert(graph.value(output).name);
+// Where a link leads is written; the link stays.
+std::string behind_links(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path at = path;
+  for (int i = 0; i < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(at, error)); ++i) {
+    const std::filesystem::path to = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    at = to.is_absolute() ? to : at.parent_path() / to;
   }
-  for (const std::string& name : names)
-    if (!known.contains(name))
-      return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
-  return {};
+  return at.string();
 }
 
 Status check_libraries(const std::vector<std::string>& names) {
@@ -60,16 +50,6 @@ Status check_libraries(const std::vector<std::string>& names) {
     return Status(StatusCode::kInvalidArgument, "tactics: this program has none of '" + name + "': got a build without it, need one configured with INGOT_WITH_ONEDNN for onednn");
   }
   return {};
-}
-
-// The graph as a fused float network: what is calibrated, and what quantisation starts from.
-Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptions& options) {
-  ImportOptions import_options;
-  INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
-  INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
-  if (!options.optimize) return graph;
-  INGOT_TRY(run_float_passes(graph, options));
-  return graph;
 }
 
 Expected<std::string> read_text(const std::string& path) {
@@ -84,7 +64,9 @@ Expected<std::string> read_text(const std::string& path) {
 }
 
 Expected<TimingCache> load_timing_cache(const std::string& path) {
-  if (path.empty() || ::access(path.c_str(), F_OK) != 0) return TimingCache();
+  struct stat info;
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) return TimingCache();
+  if (S_ISCHR(info.st_mode)) return TimingCache();  // /dev/null: nothing to read, and nothing is kept
   INGOT_ASSIGN(const std::string text, read_text(path));
   auto cache = TimingCache::parse(text);
   if (!cache.ok()) return std::move(cache.take_status()).with_context("'" + path + "'");
@@ -108,7 +90,7 @@ Expected<OwnedPlan> plan_for(const Graph& graph, const DeviceInfo& device, bool 
     }
     // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
     INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
-    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample, options.stop));
+    INGOT_ASSIGN(verified, verify_engine(graph, emitted, engine, sample, options.stop));
   }
   emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
   return std::move(emitted.owned);
@@ -129,6 +111,8 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
   INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
 
+  for (const std::string& tensor : graph.unused_limits())
+    built.warnings.push_back("limit of '" + tensor + "': no tensor of that name has a size that depends on data");
   const bool trained = has_quantisation(graph);
   if (trained && options.int8)
     built.warnings.push_back("the model brings its own Q/DQ: its scales are kept, no calibration is needed");
@@ -216,6 +200,14 @@ Expected<ShapeProfile> parse_profile(std::string_view text) {
   return profile;
 }
 
+Expected<TensorLimit> parse_limit(std::string_view text) {
+  const size_t equals = text.rfind('=');
+  const auto shape = equals == std::string_view::npos ? std::nullopt : parse_shape(text.substr(equals + 1));
+  if (!shape || equals == 0)
+    return Status(StatusCode::kInvalidArgument, "limit '" + std::string(text) + "': need tensor=SHAPE, as boxes=1000x4, with ? for a dim without a limit");
+  return TensorLimit{std::string(text.substr(0, equals)), *shape};
+}
+
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options) {
   return guarded<BuildResult>([&]() -> Expected<BuildResult> {
     INGOT_ASSIGN(Built built, build_plan(model_path, options));
@@ -245,6 +237,10 @@ Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildO
   });
 }
 
+Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options) {
+  return guarded<std::string>([&]() -> Expected<std::string> { return check_report_json(model_path, options); });
+}
+
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path) {
   INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_model_inputs(model_path));
   std::vector<std::string> names;
@@ -252,10 +248,11 @@ Expected<std::vector<std::string>> model_input_names(const std::string& model_pa
   return names;
 }
 
-Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+Status write_file_atomically(const std::string& given, std::span<const std::byte> bytes) {
+  const std::string path = behind_links(given);
   std::string beside = path + ".XXXXXX";
   const auto fail = [&](const std::string& doing) {
-    return Status(StatusCode::kDeviceError, "'" + path + "': " + doing + ": " + std::strerror(errno));
+    return Status(StatusCode::kDeviceError, "'" + given + "': " + doing + ": " + std::strerror(errno));
   };
   // A device or a pipe is written to; only a file may be replaced.
   struct stat target;

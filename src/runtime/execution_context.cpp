@@ -1,16 +1,15 @@
-// One arena, one thread pool and the argument lists of all steps, made in advance; a run only walks them.
+// One arena, one thread pool, the memory that is bound, and a runner of the plan; on a GPU the recording of its launches.
 #include "runtime/execution_context.h"
 
 #include <algorithm>
 #include <chrono>
 #include <new>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/arena.h"
-#include "runtime/shape_pass.h"
-#include "runtime/step_observer.h"
-#include "runtime/thread_pool.h"
+#include "runtime/plan_runner.h"
 
 namespace ingot {
 namespace {
@@ -24,7 +23,8 @@ Status unknown(std::string_view tensor, const char* what) {
 struct ExecutionContext::Impl {
   Impl(std::shared_ptr<const Engine::Impl> loaded, Arena memory)
       : engine(std::move(loaded)), plan(engine->plan()), arena(std::move(memory)), pool(engine->options.threads),
-        shapes(plan, [this](uint32_t slot) { return arena.at(plan.slots[slot].offset); }) {}
+        arenas(arenas_of(plan, arena.at(0))),
+        shapes(plan, [this](const Plan& owner, uint32_t slot) { return arenas.at(&owner) + owner.slots[slot].offset; }) {}
 
   // An input or output: whose memory it uses.
   struct Binding {
@@ -37,12 +37,9 @@ struct ExecutionContext::Impl {
     DeviceIo io = {};         // on a GPU: what host memory is copied to or from
     bool on_device = false;   // bound to device memory
   };
-  // A step's arguments: parts of the lists below.
-  struct Arguments {
-    KernelArgs kernel;
-    size_t first = 0;  // of its operands, inputs before outputs
-  };
+  using Arenas = std::unordered_map<const Plan*, std::byte*>;  // of the plan and all its bodies
 
+  static Arenas arenas_of(const Plan& plan, std::byte* arena);
   Binding* find(std::string_view tensor);
   Binding* find(std::string_view tensor, bool is_input);
   uint64_t bytes_now(const Binding& binding) const {
@@ -55,28 +52,22 @@ struct ExecutionContext::Impl {
   Status update_shapes();
   void update_pointers();
   Status run();
-  Status run_late_step(size_t step_index);
-  void move_homes_to_device();
-  Status launch_steps();
+  void move_homes_to_device(std::vector<void*>& homes);
   Status record_run();
   Status run_observed();
   Status run_on_device();
   Status enqueue(void* stream);
-  void observe(size_t step_index, double elapsed_us);
   Buffer own_buffer(std::string_view tensor, bool is_input);
 
   const std::shared_ptr<const Engine::Impl> engine;
   const Plan& plan;
   Arena arena;
   ThreadPool pool;
+  const Arenas arenas;
   ShapePass shapes;
+  RunResources resources;
+  std::unique_ptr<PlanRunner> runner;
   std::vector<Binding> bindings;  // inputs, then outputs
-  std::vector<uint32_t> operand_slots;
-  std::vector<void*> pointers;         // per operand
-  std::vector<Shape> operand_shapes;   // per operand
-  std::vector<Arguments> arguments;    // per step
-  std::vector<void*> homes;            // per slot: where it is now
-  std::vector<ConstTensorRef> observed;
   StepObserver* observer = nullptr;
   bool shapes_stale = true, pointers_stale = true;
   std::unique_ptr<DeviceRun> device;  // null on the CPU
@@ -84,6 +75,13 @@ struct ExecutionContext::Impl {
   bool recording_stale = true;
   std::vector<std::vector<std::byte>> observed_bytes;
 };
+
+ExecutionContext::Impl::Arenas ExecutionContext::Impl::arenas_of(const Plan& plan, std::byte* arena) {
+  Arenas arenas{{&plan, arena}};
+  for (const Step& step : plan.steps)
+    for (uint32_t body : step.bodies) arenas.merge(arenas_of(plan.bodies[body], arena + step.workspace_offset));
+  return arenas;
+}
 
 ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor) {
   for (Binding& binding : bindings)
@@ -104,50 +102,23 @@ void ExecutionContext::Impl::prepare() {
       if (step.late && std::find(step.outputs.begin(), step.outputs.end(), binding.slot) != step.outputs.end()) binding.late = true;
   for (const ProfileEntry& entry : plan.profile) shapes.set_input_shape(entry.slot, entry.opt);
 
-  homes.resize(plan.slots.size());
-  for (size_t i = 0; i < plan.slots.size(); ++i) {
-    if (plan.slots[i].home == Slot::Home::kArena) homes[i] = arena.at(plan.slots[i].offset);
-    // Constants are only ever inputs, which kernels see as const.
-    if (plan.slots[i].home == Slot::Home::kConstant) homes[i] = const_cast<void*>(engine->constants[i]);
+  resources.pool = &pool;
+  resources.loop_limit = engine->options.loop_limit;
+  resources.shared_workspace = arena.at(align_up(plan.arena_bytes));
+  std::vector<void*> homes = PlanRunner::homes_of(engine->loaded, arena.at(0));
+  auto* workspaces = static_cast<std::byte*>(arena.at(0));
+  if (device) {
+    move_homes_to_device(homes);
+    resources.stream = device->stream();
+    workspaces = static_cast<std::byte*>(device->arena());
   }
-  if (device) move_homes_to_device();
-  arguments.resize(plan.steps.size());
-  size_t most_operands = 0;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    arguments[i].first = operand_slots.size();
-    for (size_t k = 0; k < step.inputs.size(); ++k) operand_slots.push_back(step.inputs[k]);
-    operand_slots.insert(operand_slots.end(), step.outputs.begin(), step.outputs.end());
-    most_operands = std::max(most_operands, step.inputs.size() + step.outputs.size());
-  }
-  pointers.resize(operand_slots.size());
-  operand_shapes.resize(operand_slots.size());
-  observed.resize(most_operands);
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    const size_t first = arguments[i].first, inputs = step.inputs.size(), outputs = step.outputs.size();
-    KernelArgs& args = arguments[i].kernel;
-    args.inputs = {pointers.data() + first, inputs};
-    args.outputs = {pointers.data() + first + inputs, outputs};
-    args.input_shapes = {operand_shapes.data() + first, inputs};
-    args.output_shapes = {operand_shapes.data() + first + inputs, outputs};
-    const LoadedStep& loaded = engine->steps[i];
-    if (loaded.shared_workspace) args.workspace = arena.at(align_up(plan.arena_bytes));
-    else if (step.workspace_bytes != 0) args.workspace = arena.at(step.workspace_offset);
-    args.pool = &pool;
-    if (device) {
-      args.stream = device->stream();
-      args.workspace = step.workspace_bytes == 0 ? nullptr : static_cast<std::byte*>(device->arena()) + step.workspace_offset;
-    }
-    if (step.late) args.produced_shapes = {operand_shapes.data() + first + inputs, outputs};
-  }
+  runner = std::make_unique<PlanRunner>(engine->loaded, std::move(homes), workspaces, shapes, resources);
 }
 
 Status ExecutionContext::Impl::update_shapes() {
   if (!shapes_stale) return {};
   INGOT_TRY(shapes.run());
-  for (size_t i = 0; i < operand_slots.size(); ++i)
-    if (operand_slots[i] != kNoIndex) operand_shapes[i] = shapes.shape(operand_slots[i]);
+  runner->take_shapes();
   shapes_stale = false;
   recording_stale = true;
   return {};
@@ -156,17 +127,8 @@ Status ExecutionContext::Impl::update_shapes() {
 void ExecutionContext::Impl::update_pointers() {
   if (!pointers_stale) return;
   for (const Binding& binding : bindings)
-    homes[binding.slot] = device && !binding.on_device ? binding.io.device : binding.bound.data;
+    runner->bind(binding.slot, device && !binding.on_device ? binding.io.device : binding.bound.data);
   recording_stale = true;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    const size_t first = arguments[i].first;
-    for (size_t k = 0; k < step.inputs.size() + step.outputs.size(); ++k) {
-      const uint32_t slot = operand_slots[first + k];
-      const bool packed = k < step.inputs.size() && k < 32 && (step.packed_inputs >> k & 1) != 0;
-      pointers[first + k] = slot == kNoIndex || packed ? nullptr : homes[slot];
-    }
-  }
   pointers_stale = false;
 }
 
@@ -188,51 +150,12 @@ Status ExecutionContext::Impl::run() {
   for (const Binding& binding : bindings) INGOT_TRY(check_bound(binding));
   if (device) return run_on_device();
   update_pointers();
-  using Clock = std::chrono::steady_clock;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const LoadedStep& loaded = engine->steps[i];
-    if (!loaded.kernel) continue;  // shape arithmetic, done when the shapes were set
-    const Clock::time_point start = observer ? Clock::now() : Clock::time_point();
-    Status status = loaded.late ? run_late_step(i) : loaded.alias ? Status() : loaded.kernel->run(arguments[i].kernel);
-    if (!status.ok()) return std::move(status).with_context("step '" + plan.steps[i].name + "' (" + plan.steps[i].tactic + ")");
-    if (observer) observe(i, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
-  }
-  return {};
-}
-
-// Shapes first, from the values that earlier steps have left in memory; then the kernel; then the shapes that it counted.
-Status ExecutionContext::Impl::run_late_step(size_t step_index) {
-  const Step& step = plan.steps[step_index];
-  const KernelArgs& args = arguments[step_index].kernel;
-  INGOT_TRY(shapes.run_late(step, args.inputs));
-  const size_t first = arguments[step_index].first;
-  bool all_empty = true;
-  for (size_t k = 0; k < step.inputs.size() + step.outputs.size(); ++k) {
-    const uint32_t slot = operand_slots[first + k];
-    if (slot == kNoIndex) continue;
-    operand_shapes[first + k] = shapes.shape(slot);
-    all_empty = all_empty && (k < step.inputs.size() || shapes.shape(slot).elements() == 0);
-  }
-  const bool counts = shapes.counts();
-  // With nothing to write, kernels are spared sizes of zero.
-  if (engine->steps[step_index].alias || (all_empty && !counts)) return {};
-  INGOT_TRY(engine->steps[step_index].kernel->run(args));
-  return counts ? shapes.take_produced(step, args.produced_shapes) : Status();
-}
-
-void ExecutionContext::Impl::observe(size_t step_index, double elapsed_us) {
-  const Step& step = plan.steps[step_index];
-  const size_t first = arguments[step_index].first, inputs = step.inputs.size(), operands = inputs + step.outputs.size();
-  for (size_t i = 0; i < operands; ++i) {
-    const uint32_t slot = operand_slots[first + i];
-    observed[i] = slot == kNoIndex ? ConstTensorRef{} : ConstTensorRef{&shapes.types()[slot], pointers[first + i]};
-  }
-  observer->after_step(step_index, step, std::span(observed).first(inputs),
-                       std::span(observed).subspan(inputs, step.outputs.size()), elapsed_us);
+  resources.iterations = 0;
+  return runner->run(observer);
 }
 
 // Shape arithmetic is the host's: its values stay in the host's arena, and kernels find its operands there.
-void ExecutionContext::Impl::move_homes_to_device() {
+void ExecutionContext::Impl::move_homes_to_device(std::vector<void*>& homes) {
   host_homes.assign(homes.size(), nullptr);
   std::vector<bool> is_shape(plan.slots.size());
   for (const Step& step : plan.steps)
@@ -251,16 +174,6 @@ void ExecutionContext::Impl::move_homes_to_device() {
   }
 }
 
-Status ExecutionContext::Impl::launch_steps() {
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const LoadedStep& loaded = engine->steps[i];
-    if (!loaded.kernel || loaded.alias) continue;
-    Status status = loaded.kernel->run(arguments[i].kernel);
-    if (!status.ok()) return std::move(status).with_context("step '" + plan.steps[i].name + "' (" + plan.steps[i].tactic + ")");
-  }
-  return {};
-}
-
 // Memory for what is bound to the host's, addresses, and the graph of a run: after a change of shapes or memory.
 Status ExecutionContext::Impl::record_run() {
   INGOT_TRY(device->enter());
@@ -275,7 +188,7 @@ Status ExecutionContext::Impl::record_run() {
   Status status;
   for (const Binding& binding : bindings)
     if (status.ok() && binding.is_input && !binding.on_device) status = device->copy_in(binding.io, bytes_now(binding));
-  if (status.ok()) status = launch_steps();
+  if (status.ok()) status = runner->launch();
   for (const Binding& binding : bindings)
     if (status.ok() && !binding.is_input && !binding.on_device) status = device->copy_out(binding.io, bytes_now(binding));
   Status ended = device->end_recording();  // also after an error: the stream must leave its recording
@@ -305,30 +218,30 @@ Status ExecutionContext::Impl::run_observed() {
   for (const Binding& binding : bindings)
     if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
   INGOT_TRY(device->synchronize());
-  observed_bytes.resize(observed.size());
+  std::vector<ConstTensorRef> observed;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const LoadedStep& loaded = engine->steps[i];
-    if (!loaded.kernel) continue;
+    if (!engine->loaded.steps[i].kernel) continue;
     const Clock::time_point start = Clock::now();
-    Status status = loaded.alias ? Status() : loaded.kernel->run(arguments[i].kernel);
-    if (!status.ok()) return std::move(status).with_context("step '" + plan.steps[i].name + "' (" + plan.steps[i].tactic + ")");
+    INGOT_TRY(runner->launch_step(i));
     INGOT_TRY(device->synchronize());
     const double elapsed_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
     const Step& step = plan.steps[i];
-    const size_t first = arguments[i].first, inputs = step.inputs.size(), operands = inputs + step.outputs.size();
-    for (size_t k = 0; k < operands; ++k) {
-      const uint32_t slot = operand_slots[first + k];
-      observed[k] = {};
+    const PlanRunner::StepOperands operands = runner->operands(i);
+    const size_t count = operands.slots.size(), inputs = step.inputs.size();
+    observed.assign(count, {});
+    observed_bytes.resize(std::max(observed_bytes.size(), count));
+    for (size_t k = 0; k < count; ++k) {
+      const uint32_t slot = operands.slots[k];
       if (slot == kNoIndex) continue;
-      const void* where = pointers[first + k] ? host_homes[slot] : nullptr;
-      if (!where && pointers[first + k]) {
+      const void* where = operands.pointers[k] ? host_homes[slot] : nullptr;
+      if (!where && operands.pointers[k]) {
         observed_bytes[k].resize(static_cast<size_t>(shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype));
-        INGOT_TRY(device->read(observed_bytes[k].data(), pointers[first + k], observed_bytes[k].size()));
+        INGOT_TRY(device->read(observed_bytes[k].data(), operands.pointers[k], observed_bytes[k].size()));
         where = observed_bytes[k].data();
       }
       observed[k] = {&shapes.types()[slot], where};
     }
-    observer->after_step(i, step, std::span(observed).first(inputs), std::span(observed).subspan(inputs, step.outputs.size()), elapsed_us);
+    observer->after_step(i, step, std::span(observed).first(inputs), std::span(observed).subspan(inputs), elapsed_us);
   }
   for (const Binding& binding : bindings)
     if (!binding.is_input && !binding.on_device) INGOT_TRY(device->copy_out(binding.io, bytes_now(binding)));

@@ -2,6 +2,7 @@
 #include "runtime/shape_pass.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "runtime/ops/shape_bounds.h"
@@ -18,6 +19,13 @@ bool dtype_is_free(OpKind op) {
     case OpKind::kDequantizeLinear: return true;
     default: return false;
   }
+}
+
+bool fits(const Slot& slot, const Shape& shape) {
+  bool fits = shape.rank == slot.max_shape.rank;
+  for (int i = 0; fits && i < shape.rank; ++i)
+    fits = shape[i] >= 0 && shape[i] <= slot.max_shape[i] && (slot.type.shape[i] == Shape::kDynamic || slot.type.shape[i] == shape[i]);
+  return fits;
 }
 
 std::string where(const Step& step) { return "step '" + step.name + "' (" + std::string(to_string(kind_of(step.params))) + ")"; }
@@ -37,8 +45,10 @@ bool is_shape_arithmetic(OpKind op) {
   }
 }
 
-ShapePass::ShapePass(const Plan& plan, const std::function<void*(uint32_t slot)>& memory)
-    : plan_(plan), values_(plan.slots.size()), memory_(plan.slots.size()) {
+ShapePass::ShapePass(const Plan& plan, const Memory& memory)
+    : plan_(plan), values_(plan.slots.size()), memory_(plan.slots.size()), bodies_(plan.steps.size()),
+      known_inputs_(plan.slots.size()) {
+  for (uint32_t slot : plan.known_inputs) known_inputs_[slot] = true;
   types_.reserve(plan.slots.size());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
@@ -48,12 +58,19 @@ ShapePass::ShapePass(const Plan& plan, const std::function<void*(uint32_t slot)>
     else if (slot.offset < plan.blobs.size() && !plan.blobs[slot.offset].empty()) values_[i] = plan.blobs[slot.offset].data();
   }
   size_t most_inputs = 0, most_outputs = 0;
-  for (const Step& step : plan.steps) {
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    for (uint32_t index : step.bodies) {
+      const Plan& body = plan.bodies[index];
+      bodies_[i].push_back({std::make_unique<ShapePass>(body, memory), std::vector<OpInput>(body.inputs.size()),
+                            std::vector<OpOutput>(body.outputs.size())});
+      for (size_t k = 0; k < body.outputs.size(); ++k) bodies_[i].back().outputs[k].dtype = body.slots[body.outputs[k]].type.dtype;
+    }
     most_inputs = std::max(most_inputs, step.inputs.size());
     most_outputs = std::max(most_outputs, step.outputs.size());
     if (!step.shape_step) continue;
     for (uint32_t slot : step.outputs)
-      if (slot != kNoIndex) values_[slot] = memory_[slot] = memory(slot);
+      if (slot != kNoIndex) values_[slot] = memory_[slot] = memory(plan, slot);
   }
   inputs_.resize(most_inputs);
   outputs_.resize(most_outputs);
@@ -62,15 +79,19 @@ ShapePass::ShapePass(const Plan& plan, const std::function<void*(uint32_t slot)>
 }
 
 Status ShapePass::run() {
-  for (const Step& step : plan_.steps) {
+  ++generation_;
+  stale_ = true;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
     if (step.late) {
       for (uint32_t slot : step.outputs)
         if (slot != kNoIndex) types_[slot].shape = plan_.slots[slot].max_shape;
       continue;
     }
-    Status status = run_step(step);
+    Status status = run_step(i);
     if (!status.ok()) return std::move(status).with_context(where(step));
   }
+  stale_ = false;
   return {};
 }
 
@@ -79,17 +100,53 @@ Status ShapePass::infer(const Step& step) {
   return infer_types(step.params, std::span(inputs_).first(step.inputs.size()), std::span(outputs_).first(step.outputs.size()));
 }
 
-Status ShapePass::run_step(const Step& step) {
+Status ShapePass::set_body_input(size_t index, const Shape& shape, const void* value) {
+  const uint32_t id = plan_.inputs[index];
+  const Slot& slot = plan_.slots[id];
+  stale_ = stale_ || known_inputs_[id] || !(types_[id].shape == shape);
+  if (!fits(slot, shape))
+    return Status(StatusCode::kInvalidArgument, "input '" + slot.name + "' of a body: shape: got " + to_string(shape) + ", need " +
+                                                    to_string(slot.type.shape) + " within " + to_string(slot.max_shape));
+  types_[id].shape = shape;
+  values_[id] = known_inputs_[id] ? value : nullptr;
+  return {};
+}
+
+Status ShapePass::run_step(size_t index) {
+  const Step& step = plan_.steps[index];
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const uint32_t slot = step.inputs[i];
     inputs_[i] = slot == kNoIndex ? OpInput{} : OpInput{types_[slot].dtype, types_[slot].shape, values_[slot], true};
   }
-  INGOT_TRY(infer(step));
+  INGOT_TRY(step.bodies.empty() ? infer(step) : infer_control_flow(index));
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     if (outputs_[i].counted != 0) return Status(StatusCode::kInvalidEngine, "shape depends on data, but the step is not a late one");
     INGOT_TRY(check_output(step, i));
   }
   return step.shape_step ? compute(step) : Status();
+}
+
+// Shapes of the bodies that may run, then those of the step.
+Status ShapePass::infer_control_flow(size_t index) {
+  const Step& step = plan_.steps[index];
+  const std::span<const OpInput> inputs = std::span(inputs_).first(step.inputs.size());
+  const bool is_if = kind_of(step.params) == OpKind::kIf;
+  std::array<std::span<const OpOutput>, 2> made;
+  for (size_t k = 0; k < bodies_[index].size(); ++k) {
+    Body& body = bodies_[index][k];
+    made[k] = body.outputs;
+    // A branch that is known not to be taken may make no sense.
+    const bool taken = !is_if || !inputs[0].data || (read_index(inputs[0], 0) != 0) == (k == 0);
+    if (!taken) continue;
+    INGOT_TRY(infer_body_inputs(step.params, inputs, body.inputs));
+    for (size_t i = 0; i < body.inputs.size(); ++i)
+      INGOT_TRY(body.pass->set_body_input(i, body.inputs[i].shape, body.inputs[i].data));
+    INGOT_TRY(body.pass->run());
+    const Plan& plan = plan_.bodies[step.bodies[k]];
+    for (size_t i = 0; i < body.outputs.size(); ++i)
+      body.outputs[i] = {plan.slots[plan.outputs[i]].type.dtype, body.pass->shape(plan.outputs[i])};
+  }
+  return infer_types(step.params, inputs, std::span(made).first(bodies_[index].size()), std::span(outputs_).first(step.outputs.size()));
 }
 
 Status ShapePass::run_late(const Step& step, std::span<const void* const> values) {
@@ -130,10 +187,24 @@ Status ShapePass::take_produced(const Step& step, std::span<const Shape> produce
   return {};
 }
 
+Status ShapePass::take_made(const Step& step, size_t output, const Shape& shape) {
+  const uint32_t id = step.outputs[output];
+  const Slot& slot = plan_.slots[id];
+  if (!fits(slot, shape))
+    return Status(StatusCode::kInvalidArgument, "output '" + slot.name + "': shape: got " + to_string(shape) + ", need " +
+                                                    to_string(slot.type.shape) + " within " + to_string(slot.max_shape) +
+                                                    "; the engine was built with that limit");
+  types_[id].shape = shape;
+  return {};
+}
+
 Status ShapePass::check_late_steps() {
   std::vector<bool> is_late(plan_.slots.size(), false);
   for (const Step& step : plan_.steps) {
     if (!step.late) continue;
+    for (uint32_t slot : step.outputs)
+      if (slot != kNoIndex && !step.bodies.empty()) is_late[slot] = true;
+    if (!step.bodies.empty()) continue;
     std::vector<BoundedInput> inputs;
     for (uint32_t slot : step.inputs) {
       BoundedInput& input = inputs.emplace_back();
@@ -170,11 +241,7 @@ Status ShapePass::check_output(const Step& step, size_t index) {
   if (id == kNoIndex) return {};
   const Slot& slot = plan_.slots[id];
   const OpOutput& got = outputs_[index];
-  bool fits = got.shape.rank == slot.max_shape.rank;
-  for (int i = 0; fits && i < got.shape.rank; ++i)
-    fits = got.shape[i] >= 0 && got.shape[i] <= slot.max_shape[i] &&
-           (slot.type.shape[i] == Shape::kDynamic || slot.type.shape[i] == got.shape[i]);
-  if (!fits)
+  if (!fits(slot, got.shape))
     return Status(StatusCode::kInvalidArgument, "output '" + slot.name + "': shape: got " + to_string(got.shape) + ", need " +
                                                     to_string(slot.type.shape) + " within " + to_string(slot.max_shape) +
                                                     (step.late ? "; the engine was built with that limit" : ""));

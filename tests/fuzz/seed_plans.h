@@ -69,7 +69,7 @@ inline void add_tactics(std::vector<HandMadePlan>& plans) {
 }
 
 inline std::vector<HandMadePlan> seed_plans() {
-  std::vector<HandMadePlan> plans = {add_relu_plan(), shape_chain_plan(), channels_last_plan(), conv_plan(), late_plan()};
+  std::vector<HandMadePlan> plans = {add_relu_plan(), shape_chain_plan(), channels_last_plan(), conv_plan(), late_plan(), control_flow_plan(), late_branch_plan()};
   const auto add = [&](OpParams params, auto&& operands) {
     OneOpPlan plan;
     std::vector<uint32_t> inputs, outputs;

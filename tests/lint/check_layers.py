@@ -28,7 +28,7 @@ ROOM_RULES = {
     "src/builder": ("ingot/* builder/* quant/* runtime/*.h runtime/ops/* runtime/format/*", "nlohmann/*"),
     "src/plugins": ("ingot/*", ""),
     "samples": ("ingot/*", ""),
-    "tools": ("ingot/* cli.h latency.h run_samples.h sample_options.h problem_*.h data/*", "CLI/* nlohmann/*"),
+    "tools": ("ingot/* cli.h latency.h model_check.h run_samples.h sample_options.h problem_*.h data/*", "CLI/* nlohmann/*"),
     "tools/data": ("ingot/* data/*", "zlib.h jpeglib.h jerror.h stb/*"),
     "bench": ("ingot/* runtime/*.h runtime/cpu/cpu_features.h problem_*.h cli.h run_samples.h sample_options.h", "CLI/* nlohmann/*"),
 }

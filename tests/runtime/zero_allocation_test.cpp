@@ -51,7 +51,7 @@ TEST(ZeroAllocation, TheCounterCounts) {
 }
 
 TEST(ZeroAllocation, RunAndSetShapeAllocateNothing) {
-  for (const auto make : {add_relu_plan, shape_chain_plan, channels_last_plan, conv_plan, late_plan}) {
+  for (const auto make : {add_relu_plan, shape_chain_plan, channels_last_plan, conv_plan, late_plan, control_flow_plan, late_branch_plan}) {
     RuntimeOptions options;
     options.threads = 2;
     Expected<Engine> engine = make_engine(make().finish(), options);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ struct Value {
   bool is_input = false, is_output = false;
 };
 
+class Graph;
+
 struct Node {
   std::string name;
   OpParams params;
@@ -55,6 +58,7 @@ struct Node {
   std::vector<ValueId> outputs;   // kNone for an optional output left out
   std::vector<std::string> origins;  // names of the ONNX nodes that went into it
   std::vector<std::string> notes;    // reasons for the build report: "kept in f32: …", "fused relu1"
+  std::vector<Graph> bodies;         // of control flow: what each takes and makes stands in runtime/ops/control_flow.h
   bool alive = true;
   OpKind kind() const { return kind_of(params); }
 };
@@ -73,6 +77,7 @@ class Graph {
   // The user's limits of late dims, by tensor: kDynamic in a dim without one.
   const std::map<std::string, Shape>& limits() const { return limits_; }
   void set_limits(std::map<std::string, Shape> limits) { limits_ = std::move(limits); }
+  std::vector<std::string> unused_limits() const;
 
   // Live nodes, producers before users; ties by id.
   std::vector<NodeId> topological_order() const;
@@ -107,6 +112,7 @@ class Graph {
   size_t probe_count_ = 1;
   std::string model_hash_;
   std::map<std::string, Shape> limits_;
+  std::set<std::string> used_limits_;
   std::unordered_map<std::string, uint32_t> names_;  // taken names → last suffix given
 };
 

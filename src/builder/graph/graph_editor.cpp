@@ -85,6 +85,7 @@ Status apply_limit(const Graph& graph, const std::string& tensor, BoundedOutput&
 bool evaluate(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
               std::span<BoundedOutput> outputs, std::vector<Blob>& results) {
   const bool is_shape = kind_of(params) == OpKind::kShape;
+  if (is_control_flow(kind_of(params))) return false;
   // Q and DQ carry scales that the quantise stage wants to see, also on small constants.
   if (kind_of(params) == OpKind::kQuantizeLinear || kind_of(params) == OpKind::kDequantizeLinear) return false;
   int64_t elements = 0;
@@ -162,15 +163,46 @@ bool same_everywhere(const Inferred& output) {
 
 }  // namespace
 
+namespace {
+
+Status infer_from_bodies(const OpParams& params, std::span<const BoundedInput> inputs, size_t probe, std::span<const Graph> bodies,
+                         std::span<BoundedOutput> outputs) {
+  if (bodies.size() != body_count(kind_of(params)))
+    return Status(StatusCode::kInternal, std::string(to_string(kind_of(params))) + " has the wrong number of bodies");
+  std::vector<std::vector<BoundedInput>> taken;
+  std::vector<std::vector<BoundedOutput>> made;
+  for (const Graph& body : bodies) {
+    INGOT_TRY(check_body_arity(params, inputs.size(), outputs.size(), body.inputs().size(), body.outputs().size()));
+    taken.emplace_back();
+    for (ValueId input : body.inputs()) {
+      const Value& value = body.value(input);
+      taken.back().push_back({{value.type.dtype, value.probe_shapes[probe], nullptr, true}, value.late_dims, nullptr, nullptr});
+    }
+    made.emplace_back();
+    for (ValueId output : body.outputs()) {
+      const Value& value = body.value(output);
+      made.back().push_back({value.type.dtype, value.probe_shapes[probe], value.late_dims});
+    }
+  }
+  std::vector<BodyBounds> bounds;
+  for (size_t i = 0; i < bodies.size(); ++i) bounds.push_back({taken[i], made[i]});
+  return infer_bounds(params, inputs, bounds, outputs);
+}
+
+}  // namespace
+
 Status infer_node(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
-                  std::span<BoundedOutput> outputs) {
-  return infer_bounds(params, operands_at(graph, inputs, probe).inputs, outputs);
+                  std::span<BoundedOutput> outputs, std::span<const Graph> bodies) {
+  const Operands operands = operands_at(graph, inputs, probe);
+  if (is_control_flow(kind_of(params))) return infer_from_bodies(params, operands.inputs, probe, bodies, outputs);
+  return infer_bounds(params, operands.inputs, outputs);
 }
 
 bool Graph::is_late(const Node& node) const {
   for (const auto& list : {node.inputs, node.outputs})
     for (ValueId id : list)
       if (id != kNone && values_[id].late_dims != 0) return true;
+  if (!node.bodies.empty()) return false;
   std::vector<OpInput> inputs;
   const Operands operands = operands_at(*this, node.inputs, 0);
   for (const BoundedInput& operand : operands.inputs) inputs.push_back(operand.input);
@@ -215,6 +247,22 @@ ValueId GraphEditor::add_input(std::string name, DataType dtype, std::vector<Sha
   return id;
 }
 
+ValueId GraphEditor::add_body_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, uint32_t late_dims) {
+  const ValueId id = add_input(std::move(name), dtype, std::move(probe_shapes));
+  Value& value = graph_.values_[id];
+  value.late_dims = late_dims;
+  for (int d = 0; d < value.type.shape.rank; ++d)
+    if (late_dims >> d & 1) value.type.shape[d] = Shape::kDynamic;
+  return id;
+}
+
+ValueId GraphEditor::add_body_input(const Value& outside) {
+  const ValueId id = add_body_input(outside.name, outside.type.dtype, outside.probe_shapes, outside.late_dims);
+  graph_.values_[id].probe_values = outside.probe_values;
+  graph_.values_[id].probe_bounds = outside.probe_bounds;
+  return id;
+}
+
 ValueId GraphEditor::add_constant(std::string name, DataType dtype, Shape shape, std::shared_ptr<const Blob> bytes) {
   Value value;
   value.name = unique_name(std::move(name));
@@ -232,16 +280,18 @@ ValueId GraphEditor::add_constant(std::string name, TensorType type, Blob bytes)
 }
 
 Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams params, std::vector<ValueId> inputs,
-                                                   std::vector<std::string> output_names) {
+                                                   std::vector<std::string> output_names, std::vector<Graph> bodies) {
   while (!inputs.empty() && inputs.back() == kNone) inputs.pop_back();
   while (output_names.size() > 1 && output_names.back().empty()) output_names.pop_back();
   std::vector<Inferred> inferred(output_names.size());
   bool known = true, bounded = true;
   for (size_t probe = 0; probe < graph_.probe_count_; ++probe) {
     std::vector<BoundedOutput> outputs(output_names.size());
-    Status status = infer_node(graph_, params, inputs, probe, outputs);
+    Status status = infer_node(graph_, params, inputs, probe, outputs, bodies);
     for (size_t i = 0; status.ok() && i < outputs.size(); ++i) status = apply_limit(graph_, output_names[i], outputs[i]);
     if (!status.ok()) return std::move(status).with_context("node '" + name + "'");
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].late != 0 && graph_.limits_.contains(output_names[i])) graph_.used_limits_.insert(output_names[i]);
     std::vector<Blob> results;
     known = known && evaluate(graph_, params, inputs, probe, outputs, results);
     bounded = bounded && !known && bound(graph_, params, inputs, probe, outputs, inferred);
@@ -260,6 +310,7 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   node.name = std::move(name);
   node.params = std::move(params);
   node.inputs = std::move(inputs);
+  node.bodies = std::move(bodies);
   // A node keeps all its outputs or none: how many it has may be part of what it means, as for Split.
   const bool constant = known && std::all_of(inferred.begin(), inferred.end(), same_everywhere);
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
@@ -306,6 +357,11 @@ Expected<ValueId> GraphEditor::add_op(std::string name, OpParams params, std::ve
 void GraphEditor::mark_output(ValueId value) {
   graph_.values_[value].is_output = true;
   graph_.outputs_.push_back(value);
+}
+
+void GraphEditor::clear_outputs() {
+  for (ValueId output : graph_.outputs_) graph_.values_[output].is_output = false;
+  graph_.outputs_.clear();
 }
 
 void GraphEditor::set_input(NodeId node, size_t index, ValueId value) {
@@ -369,7 +425,22 @@ void GraphEditor::remove_node(NodeId node) {
   for (ValueId output : dead.outputs)
     if (output != kNone) graph_.values_[output].producer = kNone;
   dead.outputs.clear();
+  dead.bodies.clear();
   dead.alive = false;
+}
+
+void GraphEditor::remove_input(ValueId input) {
+  std::erase(graph_.inputs_, input);
+  graph_.values_[input].is_input = false;
+}
+
+void GraphEditor::remove_capture(NodeId node, size_t input) {
+  Node& target = graph_.nodes_[node];
+  const auto* loop = std::get_if<LoopParams>(&target.params);
+  const size_t in_body = loop ? input - loop->first_capture() + loop->body_first_capture() : input - 1;
+  for (Graph& body : target.bodies) GraphEditor(body).remove_input(body.inputs()[in_body]);
+  remove_use(target.inputs[input], node);
+  target.inputs.erase(target.inputs.begin() + static_cast<std::ptrdiff_t>(input));
 }
 
 void GraphEditor::remove_dead() {

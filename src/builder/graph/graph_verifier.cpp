@@ -91,12 +91,16 @@ Status verify_shape_arithmetic(const Graph& graph, NodeId id) {
 
 Status verify_types(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
+  for (const Graph& body : node.bodies) {
+    if (body.probe_count() != graph.probe_count()) return broken(node_words(graph, id), "a body has another number of probes");
+    if (Status status = verify_graph(body); !status.ok()) return std::move(status).with_context("graph, body of " + node_words(graph, id));
+  }
   bool quantised = false;
   for (const auto& side : {node.inputs, node.outputs})
     for (ValueId value : side) quantised = quantised || (value != kNone && graph.value(value).type.quant);
   std::vector<BoundedOutput> outputs(node.outputs.size());
   for (size_t probe = 0; probe < graph.probe_count(); ++probe) {
-    if (Status status = infer_node(graph, node.params, node.inputs, probe, outputs); !status.ok())
+    if (Status status = infer_node(graph, node.params, node.inputs, probe, outputs, node.bodies); !status.ok())
       return std::move(status).with_context("graph, " + node_words(graph, id));
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;

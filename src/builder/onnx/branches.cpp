@@ -49,7 +49,7 @@ void for_each_name_read_inside(const onnx::NodeProto& node, const std::function<
 }
 
 Expected<onnx::GraphProto> branch_with_own_names(const onnx::GraphProto& branch, const std::string& prefix,
-                                                 std::unordered_set<std::string>& taken, size_t inputs) {
+                                                 std::unordered_set<std::string>& taken) {
   Names names;
   std::string broken, twice;
   const auto define = [&](const std::string& name) {
@@ -68,9 +68,6 @@ Expected<onnx::GraphProto> branch_with_own_names(const onnx::GraphProto& branch,
   }
   if (!broken.empty()) return Status(StatusCode::kInvalidModel, "a name in a branch is not UTF-8: got " + quoted(broken));
   if (!twice.empty()) return Status(StatusCode::kInvalidModel, "tensor " + quoted(twice) + " of a branch is made twice");
-  if (branch.input_size() != static_cast<int>(inputs))
-    return Status(StatusCode::kInvalidModel, "a sub-graph has a wrong number of inputs: got " + std::to_string(branch.input_size()) +
-                                                 ", need " + std::to_string(inputs));
 
   onnx::GraphProto copy = branch;
   for (auto& input : *copy.mutable_input()) replace(names, *input.mutable_name());

@@ -53,9 +53,7 @@ void import_top_k(NodeImporter& node) {
     if (!node.has_attribute("k")) return node.invalid("attribute 'k' is missing");
     k = node.integers_constant("k", {node.integer("k", 0)});
   }
-  const std::vector<ValueId> made = node.add_all(params, {x, k}, 2);
-  node.alias(made[0], 0);
-  node.alias(made[1], 1);
+  node.result_of(params, {x, k}, 2);
 }
 
 void import_cumulate(NodeImporter& node) {
@@ -149,8 +147,7 @@ void import_unique(NodeImporter& node) {
   params.sorted = node.flag("sorted", true);
   params.flat = !node.has_attribute("axis");
   params.axis = node.integer("axis", 0);
-  const std::vector<ValueId> made = node.add_all(params, {node.required(0)}, 4);
-  for (size_t i = 0; i < made.size(); ++i) node.alias(made[i], i);
+  node.result_of(params, {node.required(0)}, 4);
 }
 
 // Scores are compared, and boxes overlap, in f32.

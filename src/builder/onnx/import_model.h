@@ -15,6 +15,7 @@ namespace ingot {
 
 struct ImportOptions {
   std::vector<ShapeProfile> profiles;            // one for each input with dynamic dims
+  std::vector<TensorLimit> limits;               // of tensors whose dims depend on data
   int64_t max_model_bytes = INT32_MAX;           // protobuf's own limit; larger weights are external data
   int64_t max_sparse_bytes = int64_t{1} << 28;   // all sparse tensors made dense
 };

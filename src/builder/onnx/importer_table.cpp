@@ -100,8 +100,6 @@ bool takes_aggregates(std::string_view op_type) {
 std::string reason_refused(std::string_view domain, std::string_view op_type) {
   if (!domain.empty() && !is_one_of(domain, {"ai.onnx", "com.microsoft", "ai.onnx.preview"}))
     return "operators of domain " + quoted(domain) + " are not supported";
-  if (op_type == "If") return "its condition is known only at run time: only branches chosen by constants or by shapes are supported";
-  if (is_one_of(op_type, {"Loop", "Scan"})) return "control flow is not supported";
   if (op_type.starts_with("String") || op_type.starts_with("Regex")) return "strings are not supported";
   if (op_type == "ImageDecoder") return "decoding of images is not supported";
   if (op_type.starts_with("Random") || is_one_of(op_type, {"Bernoulli", "Multinomial"}))

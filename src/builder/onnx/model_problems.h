@@ -16,6 +16,7 @@ class ModelProblems {
   // A whole sentence about something else than a node: "initialiser 'w': is there twice".
   void add(StatusCode code, std::string_view text);
   bool empty() const { return problems_.empty(); }
+  size_t count() const { return count_; }
 
   // One line for one problem, else a list below a line that counts them. What is malformed outweighs what is unsupported.
   Status status(size_t nodes) const;

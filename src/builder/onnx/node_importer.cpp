@@ -234,11 +234,16 @@ ValueId NodeImporter::add(OpParams params, std::vector<ValueId> inputs) {
 }
 
 std::vector<ValueId> NodeImporter::add_all(OpParams params, std::vector<ValueId> inputs, size_t outputs) {
+  return add_control_flow(std::move(params), std::move(inputs), {}, outputs);
+}
+
+std::vector<ValueId> NodeImporter::add_control_flow(OpParams params, std::vector<ValueId> inputs, std::vector<Graph> bodies, size_t outputs,
+                                                    bool named) {
   std::vector<ValueId> values(outputs, kNone);
   if (!ok()) return values;
   std::vector<std::string> names;
-  for (size_t i = 0; i < outputs; ++i) names.push_back(fresh_name(""));
-  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names));
+  for (size_t i = 0; i < outputs; ++i) names.push_back(named && has_output(i) ? proto_.output(static_cast<int>(i)) : fresh_name(""));
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names), std::move(bodies));
   if (!added.ok()) {
     take(added.take_status());
     return values;
@@ -284,10 +289,24 @@ void NodeImporter::result(OpParams params, std::vector<ValueId> inputs) {
   outputs_ = std::move(added->outputs);
 }
 
+void NodeImporter::result_of(OpParams params, std::vector<ValueId> inputs, size_t outputs) {
+  if (!ok()) return;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < outputs; ++i) names.push_back(has_output(i) ? proto_.output(static_cast<int>(i)) : fresh_name(""));
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names));
+  if (!added.ok()) return take(added.take_status());
+  for (size_t i = 0; i < outputs; ++i)
+    if (has_output(i)) outputs_[i] = added->outputs[i];
+}
+
 void NodeImporter::alias(ValueId value, size_t output) {
   if (!ok() || !has_output(output)) return;
   if (const Aggregate* given = aggregate(value)) return result_aggregate(Aggregate(*given), output);
   const std::string& name = proto_.output(static_cast<int>(output));
+  if (value != kNone && graph().value(value).name == name) {
+    outputs_[output] = value;
+    return;
+  }
   if (const auto place = std::find(made_.begin(), made_.end(), value); place != made_.end()) {
     scope_.editor.rename(value, name);
     made_.erase(place);
@@ -302,6 +321,10 @@ void NodeImporter::alias(ValueId value, size_t output) {
   auto added = scope_.editor.add_op(name_, IdentityParams{}, {value}, name);
   if (!added.ok()) return take(added.take_status());
   outputs_[output] = *added;
+}
+
+void NodeImporter::results(const std::vector<ValueId>& values) {
+  for (size_t i = 0; i < values.size() && i < outputs_.size(); ++i) alias(values[i], i);
 }
 
 void NodeImporter::result_constant(TensorContent content) {

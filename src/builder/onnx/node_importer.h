@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "builder/graph/graph_editor.h"
@@ -96,7 +97,13 @@ class NodeImporter {
   ValueId add(OpParams params, std::vector<ValueId> inputs);     // an intermediate value
   std::vector<ValueId> add_all(OpParams params, std::vector<ValueId> inputs, size_t outputs);  // kNone on an error
   void result(OpParams params, std::vector<ValueId> inputs);     // its outputs are the node's
+  // The same for an op that makes more outputs than the node may ask for.
+  void result_of(OpParams params, std::vector<ValueId> inputs, size_t outputs);
   void alias(ValueId value, size_t output = 0);                  // output is `value`: an input, or made by add()
+  // `named`: the node's own names for its outputs, so that limits of them are found.
+  std::vector<ValueId> add_control_flow(OpParams params, std::vector<ValueId> inputs, std::vector<Graph> bodies, size_t outputs,
+                                        bool named = false);
+  void results(const std::vector<ValueId>& values);  // the node's outputs are the first of these
   void result_constant(TensorContent content);
   void result_aggregate(Aggregate aggregate, size_t output = 0);
   // The nodes of a graph attribute in place, its inputs being `inputs`; its outputs, kNone each on an error.
@@ -126,6 +133,7 @@ class NodeImporter {
   void fail(StatusCode code, std::string reason);
   void invalid(std::string reason) { fail(StatusCode::kInvalidModel, std::move(reason)); }
   void unsupported(std::string reason) { fail(StatusCode::kUnsupported, std::move(reason)); }
+  Status take_status() { return std::exchange(status_, Status()); }  // as if it had not happened: for another attempt
   // Also checks that each output was made and each attribute understood.
   Status finish();
   const std::vector<ValueId>& outputs() const { return outputs_; }

@@ -1,5 +1,5 @@
 // A node whose inputs are all constant is computed now, by its reference code, unless the result would bloat the engine: each
-// result is limited, and so is what all of them add to the model.
+// result is limited, and so is what all of them add to the model. Bodies of control flow get the constants that they capture.
 #include <algorithm>
 
 #include "builder/graph/graph_editor.h"
@@ -17,7 +17,7 @@ constexpr int64_t kMaxAddedTimes = 4;             // and these times the model's
 // The scales of Q and DQ are for the quantise stage, which must see weights in their stored form.
 // room: bytes that may still be added; taken off where the answer is yes.
 bool may_fold(const Graph& graph, const Node& node, int64_t& room) {
-  if (node.kind() == OpKind::kQuantizeLinear || node.kind() == OpKind::kDequantizeLinear) return false;
+  if (node.kind() == OpKind::kQuantizeLinear || node.kind() == OpKind::kDequantizeLinear || is_control_flow(node.kind())) return false;
   int64_t input_bytes = 0, output_bytes = 0;
   for (ValueId input : node.inputs) {
     if (input == kNone) continue;
@@ -53,6 +53,22 @@ Status compute(const Graph& graph, const Node& node, std::vector<Blob>& results)
   return run_reference(node.params, inputs, outputs);
 }
 
+// What bodies capture of constants they hold themselves; their turn to fold comes after.
+void sink_constants(GraphEditor& editor, NodeId id) {
+  const auto* loop = std::get_if<LoopParams>(&editor.graph().node(id).params);
+  const size_t first = loop ? loop->first_capture() : 1;
+  for (size_t input = editor.graph().node(id).inputs.size(); input-- > first;) {
+    const Node& node = editor.graph().node(id);
+    const ValueId outside = node.inputs[input];
+    if (!editor.graph().is_constant(outside) || editor.graph().value(outside).type.quant) continue;
+    const auto constant = editor.graph().value(outside).constant;
+    std::vector<ValueId> inside;
+    for (const Graph& body : node.bodies) inside.push_back(body.inputs()[body.inputs().size() - (node.inputs.size() - input)]);
+    editor.remove_capture(id, input);
+    for (size_t i = 0; i < inside.size(); ++i) GraphEditor(editor.body(id, i)).make_constant(inside[i], constant);
+  }
+}
+
 }  // namespace
 
 Status fold_constants(Graph& graph, const BuildOptions&) {
@@ -62,6 +78,7 @@ Status fold_constants(Graph& graph, const BuildOptions&) {
   for (ValueId id = 0; id < graph.value_count(); ++id)
     if (graph.is_constant(id)) room += kMaxAddedTimes * static_cast<int64_t>(graph.value(id).constant->size());
   for (NodeId id : graph.topological_order()) {
+    if (!graph.node(id).bodies.empty()) sink_constants(editor, id);
     if (!may_fold(graph, graph.node(id), room)) continue;
     // What fails now (an index out of range) fails at run time too, if that place is ever reached.
     if (!compute(graph, graph.node(id), results).ok()) continue;

@@ -16,8 +16,10 @@ class Inserter {
         by_channel_(channel_scaled_values(graph, roles_)) {}
 
   Status run() {
-    for (NodeId id : graph_.topological_order())
+    for (NodeId id : graph_.topological_order()) {
       if (!roles_.reason[id].empty()) editor_.add_note(id, roles_.reason[id]);
+      if (!graph_.node(id).bodies.empty()) editor_.add_note(id, "bodies kept in f32: calibration observes nothing inside them");
+    }
     for (ValueId value = 0; value < roles_.wanted.size(); ++value) {
       if (!roles_.wanted[value]) continue;
       const auto range = table_.ranges.find(graph_.value(value).name);

@@ -19,6 +19,7 @@ namespace ingot {
 struct Pass {
   std::string_view name;
   Status (*run)(Graph&, const BuildOptions&);
+  bool in_bodies = true;  // whether it runs on the bodies of control flow too, each a graph of its own
 };
 
 Status fold_constants(Graph&, const BuildOptions&);
@@ -46,6 +47,7 @@ Status fuse_qdq(Graph&, const BuildOptions&);
 Status halve_weights(Graph&, const BuildOptions&);
 
 #define INGOT_PASS(name) Pass{#name, name}
+#define INGOT_PASS_OUTSIDE_BODIES(name) Pass{#name, name, false}
 
 // Composites come before common subexpressions are looked for a second time: what they leave behind may be shared. A bias
 // may stand before a batch norm or behind it.
@@ -62,7 +64,7 @@ inline constexpr Pass kCanonicalisePasses[] = {
     INGOT_PASS(fuse_scale_into_matmul),
     INGOT_PASS(eliminate_identities),
     INGOT_PASS(eliminate_common_subexpressions),
-    INGOT_PASS(eliminate_dead_nodes),
+    INGOT_PASS_OUTSIDE_BODIES(eliminate_dead_nodes),  // goes into bodies itself
 };
 // Residuals before activations: the activation stands behind the sum.
 inline constexpr Pass kFusePasses[] = {
@@ -70,19 +72,20 @@ inline constexpr Pass kFusePasses[] = {
     INGOT_PASS(fuse_activation),
     INGOT_PASS(decompose_conv_transpose),
     INGOT_PASS(fuse_attention),
-    INGOT_PASS(eliminate_dead_nodes),
+    INGOT_PASS_OUTSIDE_BODIES(eliminate_dead_nodes),  // goes into bodies itself
 };
 // A calibrated model and a trained one are the same thing after quantize_constants.
 inline constexpr Pass kQuantisePasses[] = {
     INGOT_PASS(absorb_quantization_parameters),
-    INGOT_PASS(insert_qdq),
-    INGOT_PASS(unify_scales),
-    INGOT_PASS(quantize_constants),
+    // Ranges are observed by name, and not inside bodies.
+    INGOT_PASS_OUTSIDE_BODIES(insert_qdq),
+    INGOT_PASS_OUTSIDE_BODIES(unify_scales),
+    INGOT_PASS_OUTSIDE_BODIES(quantize_constants),
     INGOT_PASS(propagate_qdq),
     INGOT_PASS(fuse_qdq),
     INGOT_PASS(halve_weights),
     INGOT_PASS(eliminate_common_subexpressions),
-    INGOT_PASS(eliminate_dead_nodes),
+    INGOT_PASS_OUTSIDE_BODIES(eliminate_dead_nodes),  // goes into bodies itself
 };
 
 }  // namespace ingot

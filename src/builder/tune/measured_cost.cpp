@@ -102,7 +102,7 @@ class MeasuredCost final : public CostModel {
     Memory workspace = allocate(tactic.workspace_bytes(view));
     if (!workspace) return Status(StatusCode::kOutOfMemory, "tuning: no memory for a workspace");
     std::vector<Shape> produced = problem.output_shapes;
-    const KernelArgs args{inputs, outputs, problem.input_shapes, produced, workspace.get(), &pool_, nullptr, produced};
+    const KernelArgs args{inputs, outputs, problem.input_shapes, produced, workspace.get(), &pool_, produced};
 
     double& best_of_problem = best_.try_emplace(key, 1e30).first->second;
     double best = 1e30, total = 0;

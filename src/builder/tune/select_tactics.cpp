@@ -10,6 +10,7 @@ namespace ingot {
 namespace {
 
 constexpr int kMaxSweeps = 12;
+constexpr double kAssumedRounds = 8;  // of a loop that stacks nothing
 
 class Selector {
  public:
@@ -43,7 +44,9 @@ class Selector {
       if (found.options.empty())
         return Status(StatusCode::kInternal, "node '" + node.name + "': no tactic, not even reference code");
       // With one option there is nothing to choose; its time still belongs in the report, except where it is the oracle.
-      for (Candidate& option : found.options) {
+      if (!node.bodies.empty()) {
+        INGOT_ASSIGN(found.options.front().microseconds, select_in_bodies(id, node));
+      } else for (Candidate& option : found.options) {
         const OwnedProblem problem = make_problem(graph_, node, option.inputs, option.outputs);
         auto cost = options_.reference_only ? Expected<double>(1.0) : costs_.microseconds(problem, *option.tactic);
         if (!cost.ok())
@@ -57,6 +60,23 @@ class Selector {
       if (options_.progress) options_.progress({"tuning", done, static_cast<int64_t>(order_.size()), -1});
     }
     return {};
+  }
+
+  // Control flow has one way to run, which costs what its bodies cost: of branches the dearer, of a loop all rounds.
+  Expected<double> select_in_bodies(NodeId id, const Node& node) {
+    double total = 0;
+    for (const Graph& body : node.bodies) {
+      BuildOptions quiet = options_;
+      quiet.progress = nullptr;
+      INGOT_ASSIGN(Selection selection, select_tactics(body, costs_, device_, quiet));
+      total = std::max(total, selection.total_microseconds);
+      bodies_[id].push_back(std::move(selection));
+    }
+    const auto* loop = std::get_if<LoopParams>(&node.params);
+    if (!loop) return total;
+    for (size_t i = static_cast<size_t>(loop->states); i < node.outputs.size(); ++i)
+      return total * static_cast<double>(graph_.shape_at(node.outputs[i], kProbeOpt)[0]);
+    return total * kAssumedRounds;
   }
 
   void start(bool prefer_channels_last) {
@@ -173,6 +193,7 @@ class Selector {
           note_reformat(selection, output, made_layout(output), Layout::kLinear);
       selection.nodes.emplace(id, std::move(choice));
     }
+    selection.bodies = std::move(bodies_);
     for (const auto& [key, reformat] : selection.reformats)
       if (!reformat.tactic)
         return Status(StatusCode::kInternal, "value '" + graph_.value(key.first).name + "': no tactic changes its layout");
@@ -193,6 +214,7 @@ class Selector {
   std::map<NodeId, NodeChoice> choices_;
   std::map<NodeId, size_t> pick_, best_;
   std::map<std::pair<ValueId, Layout>, ReformatChoice> reformats_;
+  std::map<NodeId, std::vector<Selection>> bodies_;
   double best_total_ = 0;
 };
 

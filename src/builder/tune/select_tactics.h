@@ -29,6 +29,7 @@ struct Selection {
   // (value, target layout) → how its layout is changed, for the values that need it.
   std::map<std::pair<ValueId, Layout>, ReformatChoice> reformats;
   double total_microseconds = 0;
+  std::map<NodeId, std::vector<Selection>> bodies;  // of control flow, one for each body
 };
 
 // Nodes whose outputs are all shape arithmetic are left to the runtime's shape pass.

@@ -97,8 +97,11 @@ Status ask_at_largest(const OpParams& params, Inputs inputs, Outputs outputs) {
       }
       if (largest.inputs[i].data != inputs[i].input.data) smaller.inputs[i].data = sample == 1 ? inputs[i].most : inputs[i].least;
     }
-    if (!smaller.ask(params).ok()) continue;
-    bool is_same = sample == 0 && !inexact;  // only then nothing was changed
+    if (!smaller.ask(params).ok()) {
+      if (inexact && sample == 0) break;  // the least values are no values that it can have
+      continue;
+    }
+    const bool is_same = sample == 0 && !inexact;  // only then nothing was changed
     answered = answered || !is_same;
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (smaller.outputs[k].shape.rank != largest.outputs[k].shape.rank)
@@ -376,8 +379,15 @@ Status bound(const OpParams& params, Inputs inputs, Outputs outputs) {
   if (!follows_data && kind != OpKind::kConstantOfShape && kind != OpKind::kRange) return ask_at_largest(params, inputs, outputs);
   switch (kind) {
     case OpKind::kReshape: {
-      if (!unknown(1) && ask_at_largest(params, inputs, outputs).ok()) return {};
-      return bound_reshape(std::get<ReshapeParams>(params), inputs, outputs);
+      INGOT_TRY(bound_reshape(std::get<ReshapeParams>(params), inputs, outputs));
+      // A dim of -1 may be the same at all sizes, and so known.
+      std::vector<BoundedOutput> asked(1);
+      if (unknown(1) || !ask_at_largest(params, inputs, asked).ok()) return {};
+      for (int d = 0; d < asked[0].shape.rank; ++d) {
+        outputs[0].shape[d] = asked[0].shape[d];
+        if (!(asked[0].late >> d & 1)) outputs[0].late &= ~(1u << d);
+      }
+      return {};
     }
     case OpKind::kExpand: return bound_expand(inputs, outputs);
     case OpKind::kRange: return bound_range(params, inputs, outputs);

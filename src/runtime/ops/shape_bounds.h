@@ -26,4 +26,14 @@ struct BoundedOutput {
 
 Status infer_bounds(const OpParams& params, std::span<const BoundedInput> inputs, std::span<BoundedOutput> outputs);
 
+// Of control flow: what a body takes and makes. The body stands for each of its runs: of the states it takes, the shape is the
+// largest of them all.
+struct BodyBounds {
+  std::span<const BoundedInput> inputs;
+  std::span<const BoundedOutput> outputs;
+};
+// kInternal where a body does not take what it is given.
+Status infer_bounds(const OpParams& params, std::span<const BoundedInput> inputs, std::span<const BodyBounds> bodies,
+                    std::span<BoundedOutput> outputs);
+
 }  // namespace ingot
