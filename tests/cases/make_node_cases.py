@@ -97,6 +97,7 @@ class Writer:
             self.rooms += ["", f"case {name}", f"op {room_op} {fields}".rstrip()]
             self.rooms += ["in absent" if x is None else "in " + tensor_text(array_of(x)) for x in (room_inputs or inputs[:len(names)])]
             self.rooms += tail
+        return answers
 
     def write(self, room_file=None):
         self.path.write_text("\n".join(self.lines) + "\n")
