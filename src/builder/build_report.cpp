@@ -80,8 +80,8 @@ Json layer_list(const Graph& graph, const Selection& selection, const EmittedPla
     layer["from"] = origins;
     std::vector<std::string> notes = node.notes;
     for (uint32_t slot : step.outputs)
-      if (step.late && slot != kNoIndex && !plan.owned.plan.slots[slot].type.shape.is_static())
-        notes.push_back("size depends on data: at most " + to_string(plan.owned.plan.slots[slot].max_shape));
+      if (step.late && slot != kNoIndex && !plan.slots[slot].type.shape.is_static())
+        notes.push_back("size depends on data: at most " + to_string(plan.slots[slot].max_shape));
     if (!notes.empty()) layer["notes"] = notes;
     layer["inputs"] = operand_list(graph, node.inputs);
     layer["outputs"] = operand_list(graph, node.outputs);
