@@ -9,6 +9,7 @@ import collections
 import copy
 import dataclasses
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -73,11 +74,17 @@ def as_other_type(case, other):
 def answers_of(case):
     if case.oracle == "given":
         return [y.array for y in case.outputs if y is not None]
+    # The oracle makes all outputs: it refuses to leave out some that we do not.
+    whole = dataclasses.replace(case, outputs=[y or True for y in case.outputs])
+    return [answer for answer, y in zip(oracle_answers(whole), case.outputs) if y is not None]
+
+
+def oracle_answers(case):
     if case.oracle == "reference":
         feed = {f"x{k}": x.array for k, x in enumerate(case.inputs) if x is not None and not x.constant}
         types = output_types(case)
         return [np.asarray(y).astype(table_line.np_type(t)) for y, t in zip(ReferenceEvaluator(table_line.model_of(case)).run(None, feed), types)]
-    types = [y.type for y in case.outputs if y] if case.domain else output_types(case)
+    types = [y.type for y in case.outputs] if case.domain else output_types(case)
     if case.oracle.startswith("as "):
         return [y.astype(table_line.np_type(t)) for y, t in zip(as_other_type(case, case.oracle[3:]), types)]
     if case.oracle.startswith("at "):
@@ -108,6 +115,49 @@ def since(case):
         return case.opset
 
 
+def make_table(source, beside, say):
+    """Writes the cases of one table; says "at", then "row" or "problem", of each."""
+    numbers = collections.Counter()
+    for case in table_line.read_table(source):
+        numbers[case.op] += 1
+        name = f"{case.op}_{numbers[case.op]}"
+        where = f"{source.name}:{case.line}: {case.text}"
+        say("at", case.line, where)
+        try:
+            write_case(beside / source.stem / name, case, answers_of(case))
+        except Exception as error:
+            say("problem", case.line, f"{where}\n    {' '.join(str(error).split())[-300:]}")
+            continue
+        domain = case.domain + "." if case.domain else ""
+        say("row", case.line, f"{source.stem}\t{name}\t{RTOL:g}\t{ATOL:g}\t{domain}{case.op}\t{since(case)}\t{case.text}\n")
+
+
+def in_child(source, beside, problems, rows):
+    """One table in a process of its own, since onnxruntime may crash; problems: the first of each line."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        with os.fdopen(write_end, "w") as out:
+            try:
+                make_table(source, beside, lambda *said: print(json.dumps(said), file=out, flush=True))
+            except BaseException as error:
+                print(json.dumps(("problem", 0, f"{source.name}: {error}")), file=out)
+        os._exit(0)
+    os.close(write_end)
+    last = source.name
+    with os.fdopen(read_end) as lines:
+        for kind, number, text in map(json.loads, lines):
+            if kind == "at":
+                last = text
+            elif kind == "row":
+                rows.append(text)
+            else:
+                problems.setdefault((source.name, number), text)
+    if status := os.waitpid(child, 0)[1]:
+        problems[source.name, -1] = f"{last}\n    onnxruntime crashed: status {status}"
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     sources = sorted(TABLES.glob("*.txt"))
@@ -119,19 +169,9 @@ def main():
         print(f"write_table_cases: all cases are there: {folder}")
         return
     beside = pathlib.Path(f"{folder}.{os.getpid()}")
-    rows, problems = [], {}  # problems: the first of each line
+    rows, problems = [], {}
     for source in sources:
-        numbers = collections.Counter()
-        for case in table_line.read_table(source):
-            numbers[case.op] += 1
-            name = f"{case.op}_{numbers[case.op]}"
-            try:
-                write_case(beside / source.stem / name, case, answers_of(case))
-            except Exception as error:
-                problems.setdefault((source.name, case.line), f"{source.name}:{case.line}: {case.text}\n    {' '.join(str(error).split())[-300:]}")
-                continue
-            domain = case.domain + "." if case.domain else ""
-            rows.append(f"{source.stem}\t{name}\t{RTOL:g}\t{ATOL:g}\t{domain}{case.op}\t{since(case)}\t{case.text}\n")
+        in_child(source, beside, problems, rows)
     if problems:
         shutil.rmtree(beside, ignore_errors=True)
         sys.exit("\n".join([*problems.values(), f"write_table_cases: the oracle gives no answer to {len(problems)} lines: name another one there"]))
