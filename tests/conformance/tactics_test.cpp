@@ -75,6 +75,8 @@ struct Allowed {
 std::string compare(const TestProblem& problem, const ReferenceRun& run, const std::vector<std::vector<std::byte>>& results) {
   const Allowed allowed = Allowed::of(problem, run);
   for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].size() != run.outputs[i].size())
+      return "another size: got " + std::to_string(results[i].size()) + " bytes, need " + std::to_string(run.outputs[i].size());
     const size_t element = element_bytes(problem.outputs[i].type.dtype);
     const bool exact = allowed.exact || problem.outputs[i].type.dtype != DataType::kF32;
     size_t different = 0, first = 0;

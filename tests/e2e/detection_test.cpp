@@ -79,8 +79,12 @@ TEST_P(DetectionTest, FindsWhatOthersFind) {
     }
 }
 
+std::string build_name(const testing::TestParamInfo<int>& info) {
+  const char* const names[] = {"unoptimised", "reference", "optimised", "tuned"};
+  return names[info.param];
+}
 INSTANTIATE_TEST_SUITE_P(Builds, DetectionTest, testing::Values(0, 1, 2, 3),
-                         [](const auto& info) { return std::vector<std::string>{"unoptimised", "reference", "optimised", "tuned"}[static_cast<size_t>(info.param)]; });
+                         build_name);
 
 TEST(Detection, ALimitThatIsTooTightIsAnErrorOfTheRun) {
   BuildOptions options = options_of(2);

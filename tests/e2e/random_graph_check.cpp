@@ -238,7 +238,7 @@ class Checker {
     for (size_t i = 0; i < results.size(); ++i) compare_bytes(threaded[i], results[i], nullptr, "two threads against one, " + level);
     OwnSamples samples(program_);
     std::vector<NamedTensor> sample;
-    while (*samples.next(sample)) must(verify_engine(graph, drawn.emitted.step_nodes, engine, sample).take_status(), "steps for " + level);
+    while (*samples.next(sample)) must(verify_engine(graph, drawn.emitted, engine, sample).take_status(), "steps for " + level);
     if (random_.chance(0.2)) check_file(drawn, level, results);
   }
 

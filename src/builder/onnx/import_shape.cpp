@@ -231,7 +231,9 @@ void import_upsample(NodeImporter& node) {
   const ValueId x = node.required(0);
   ValueId scales = node.input(1);
   if (node.op_type() == "Upsample" && node.version() < 9) {
-    const std::vector<double> given = node.numbers("scales");
+    std::vector<double> given = node.numbers("scales");
+    if (node.version() < 7 && node.has_attribute("height_scale") && node.has_attribute("width_scale"))
+      given = {1, 1, node.number("height_scale", 1), node.number("width_scale", 1)};
     const std::vector<float> values(given.begin(), given.end());
     scales = values.empty() ? kNone : node.floats_constant("scales", values);
   }
