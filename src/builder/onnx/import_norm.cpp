@@ -1,6 +1,7 @@
 // Normalisations, softmax, and reductions.
 #include "builder/onnx/shared_attributes.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace ingot {
@@ -57,9 +58,14 @@ void import_batch_norm(NodeImporter& node) {
     if (node.has_output(i)) return node.unsupported("outputs of training are not supported; export the model for inference");
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < 5; ++i) inputs.push_back(node.required(i));
-  if (spatial) return node.alias(node.add(params, inputs));
-  // Before opset 9 each element of a picture may have statistics of its own: scale, shift, mean, variance [C, d…].
   if (!node.ok()) return;
+  // Scale and statistics may be of wider types than the picture.
+  const DataType type = node.dtype(inputs[0]);
+  const bool mixed = std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) { return node.dtype(input) != type; });
+  if (mixed)
+    for (ValueId& input : inputs) input = node.cast(input, DataType::kF32);
+  if (spatial) return node.alias(mixed ? node.cast(node.add(params, inputs), type) : node.add(params, inputs));
+  // Before opset 9 each element of a picture may have statistics of its own: scale, shift, mean, variance [C, d…].
   const ValueId epsilon = node.scalar_constant("epsilon", node.dtype(inputs[0]), params.epsilon);
   const ValueId deviation = node.unary(UnaryFunction::kSqrt, node.binary(BinaryFunction::kAdd, inputs[4], epsilon));
   const ValueId normalised = node.binary(BinaryFunction::kDiv, node.binary(BinaryFunction::kSub, inputs[0], inputs[3]), deviation);
