@@ -19,6 +19,9 @@ struct Tolerance {
   }
 };
 
+// A graph before and after the passes, relative to the value or to 1: f32 sums in another order.
+inline constexpr double kAfterPasses = 1e-5;
+
 // `type` is the widest float element type among an op's operands; f64 is held to the bounds of f32.
 inline Tolerance tolerance_of(OpKind op, DataType type) {
   struct Row {
@@ -36,6 +39,9 @@ inline Tolerance tolerance_of(OpKind op, DataType type) {
     case OpKind::kMatMul:
     case OpKind::kAttention:
     case OpKind::kRecurrent:
+    case OpKind::kDeformConv:
+    case OpKind::kLinearAttention:
+    case OpKind::kDeterminant:
       row = &kSums;
       break;
     case OpKind::kPool:

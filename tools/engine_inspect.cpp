@@ -18,6 +18,7 @@ void print_tensors(const char* what, const std::vector<TensorInfo>& tensors, boo
     std::printf("%s %s: %s %s", what, tensor.name.c_str(), std::string(to_string(tensor.dtype)).c_str(), to_string(tensor.shape).c_str());
     if (with_profile && !tensor.shape.is_static())
       std::printf("  (min %s, opt %s, max %s)", to_string(tensor.min).c_str(), to_string(tensor.opt).c_str(), to_string(tensor.max).c_str());
+    if (!with_profile && !tensor.shape.is_static()) std::printf("  (at most %s)", to_string(tensor.max).c_str());
     std::printf("\n");
   }
 }

@@ -26,11 +26,15 @@ enum class CaseMode {
   kOptimized,
   kPlain,      // no passes, reference code only
   kConstants,  // optimised, all inputs but the first as initialisers
+  kDynamic,    // optimised, the inputs' dims left open around the case's, as many as the operator allows
 };
 
 struct CaseResult {
   bool passed = false;
   bool bound = false;      // an input that a type rule needs the value of was given as an initialiser
+  bool is_static = false;  // kDynamic: no dim can be left open, so nothing was run
+  double ulp = 0;          // the largest error of a float output, see ulp_error
+  std::string fast;        // kOptimized: element types with fast code, as "f32,int8"
   std::string reason;      // of a failure, one line, free of paths
 };
 

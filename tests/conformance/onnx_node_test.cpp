@@ -24,17 +24,20 @@ using namespace ingot;
 constexpr unsigned kSecondsPerCase = 300;
 constexpr size_t kBatch = 50;
 constexpr size_t kLeastOfTable = 40;
-constexpr const char* kModeNames[] = {"optimised", "plain", "constants"};
+constexpr const char* kModeNames[] = {"optimised", "plain", "constants", "dynamic"};  // by CaseMode
 
 struct Flags {
   std::string cases, only, results;
   bool update = false, tables = false;
-  int modes() const { return tables ? 3 : 2; }  // the first of CaseMode
+  std::vector<CaseMode> modes() const {
+    if (tables) return {CaseMode::kOptimized, CaseMode::kPlain, CaseMode::kDynamic, CaseMode::kConstants};
+    return {CaseMode::kOptimized, CaseMode::kPlain, CaseMode::kDynamic};
+  }
   int jobs = 2;
 };
 
 // A child runs some of the units; unit u is case u / modes in mode u % modes. It says "b u" before and
-// "p u flags reason" after each.
+// "p u flags ulp fast reason" after each.
 struct Child {
   pid_t pid = -1;
   int fd = -1;
@@ -52,7 +55,7 @@ void write_line(int fd, const std::string& line) {
   }
 }
 
-void start(Child& child, const std::vector<OnnxCase>& cases, size_t modes) {
+void start(Child& child, const std::vector<OnnxCase>& cases, const std::vector<CaseMode>& modes) {
   int ends[2];
   if (::pipe(ends) != 0) std::abort();
   std::fflush(nullptr);
@@ -63,8 +66,11 @@ void start(Child& child, const std::vector<OnnxCase>& cases, size_t modes) {
     for (size_t unit = child.next; unit < child.end; ++unit) {
       write_line(ends[1], "b " + std::to_string(unit) + "\n");
       ::alarm(kSecondsPerCase);
-      const CaseResult result = run_onnx_case(cases[unit / modes], static_cast<CaseMode>(unit % modes));
-      write_line(ends[1], "p " + std::to_string(unit) + (result.passed ? " 1" : " 0") + (result.bound ? "1 " : "0 ") + result.reason + "\n");
+      const CaseResult result = run_onnx_case(cases[unit / modes.size()], modes[unit % modes.size()]);
+      char ulp[40];
+      std::snprintf(ulp, sizeof ulp, " %.17g ", result.ulp);
+      write_line(ends[1], "p " + std::to_string(unit) + (result.passed ? " 1" : " 0") + (result.bound ? "1" : "0") + (result.is_static ? "1" : "0") + ulp +
+                              (result.fast.empty() ? "-" : result.fast) + ' ' + result.reason + "\n");
     }
     ::_exit(0);
   }
@@ -85,7 +91,15 @@ void take_lines(Child& child, std::vector<CaseOutcome>& outcomes) {
     child.next = child.inside ? unit : unit + 1;
     if (child.inside) continue;
     const size_t modes = outcomes[0].modes.size();
-    outcomes[unit / modes].modes[unit % modes] = {rest[1] == '1', rest[2] == '1', rest + 4};
+    CaseResult& result = outcomes[unit / modes].modes[unit % modes];
+    result.passed = rest[1] == '1';
+    result.bound = rest[2] == '1';
+    result.is_static = rest[3] == '1';
+    result.ulp = std::strtod(rest + 4, &rest);
+    const std::string words = rest + 1;
+    const size_t space = words.find(' ');
+    result.fast = words.substr(0, space) == "-" ? "" : words.substr(0, space);
+    result.reason = words.substr(space + 1);
   }
 }
 
@@ -106,9 +120,9 @@ void finish(Child& child, std::vector<CaseOutcome>& outcomes) {
 }
 
 std::vector<CaseOutcome> run_all(const std::vector<OnnxCase>& cases, const Flags& flags) {
-  const auto modes = static_cast<size_t>(flags.modes());
-  std::vector<CaseOutcome> outcomes(cases.size(), CaseOutcome{std::vector<CaseResult>(modes)});
-  const size_t units = cases.size() * modes;
+  const std::vector<CaseMode> modes = flags.modes();
+  std::vector<CaseOutcome> outcomes(cases.size(), CaseOutcome{std::vector<CaseResult>(modes.size())});
+  const size_t units = cases.size() * modes.size();
   size_t given = 0;
   std::vector<Child> children(static_cast<size_t>(flags.jobs));
   while (true) {
@@ -182,10 +196,12 @@ int report_tables(const std::vector<OnnxCase>& cases, const std::vector<CaseOutc
 }
 
 int report(const Flags& flags, const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes) {
-  size_t passed[3] = {}, both = 0, bound = 0;
+  const std::vector<CaseMode> modes = flags.modes();
+  size_t passed[4] = {}, both = 0, bound = 0, open = 0;
   for (const CaseOutcome& outcome : outcomes) {
     for (size_t mode = 0; mode < outcome.modes.size(); ++mode) passed[mode] += outcome.modes[mode].passed;
     both += outcome.passed();
+    open += outcome.modes[2].passed && !outcome.modes[2].is_static;
     bound += outcome.passed() && (outcome.modes[0].bound || outcome.modes[1].bound);
   }
   if (!flags.results.empty()) {
@@ -193,11 +209,12 @@ int report(const Flags& flags, const std::vector<OnnxCase>& cases, const std::ve
     for (size_t i = 0; i < cases.size(); ++i)
       for (size_t mode = 0; mode < outcomes[i].modes.size(); ++mode) {
         const CaseResult& result = outcomes[i].modes[mode];
-        text += cases[i].id() + '\t' + kModeNames[mode] + '\t' + (result.passed ? result.bound ? "pass bound" : "pass" : "fail") + '\t' + result.reason + '\n';
+        text += cases[i].id() + '\t' + kModeNames[static_cast<size_t>(modes[mode])] + '\t' + (!result.passed ? "fail" : result.bound ? "pass bound" : result.is_static ? "static" : "pass") + '\t' + result.reason + '\n';
       }
     if (!put_text(flags.results, text)) return usage("the results cannot be written");
   }
-  std::printf("%zu of %zu cases pass (%zu optimised, %zu unoptimised; %zu with shape-giving inputs as constants)\n", both, cases.size(), passed[0], passed[1], bound);
+  std::printf("%zu of %zu cases pass (%zu optimised, %zu unoptimised; %zu with shape-giving inputs as constants; %zu %s)\n", both, cases.size(), passed[0], passed[1],
+              bound, open, kModeNames[static_cast<size_t>(modes[2])]);
   if (flags.tables) return report_tables(cases, outcomes, flags.only.empty());
   if (!flags.only.empty()) {
     for (size_t i = 0; i < cases.size(); ++i)

@@ -42,9 +42,11 @@ inline const char* any_operator(std::mt19937_64& random) {
   constexpr const char* kOperators[] = {
 #define INGOT_ONNX(op, function) #op,
 #define INGOT_MICROSOFT(op, function) #op,
+#define INGOT_PREVIEW(op, function) #op,
 #include "builder/onnx/importers.inc"
 #undef INGOT_ONNX
 #undef INGOT_MICROSOFT
+#undef INGOT_PREVIEW
       "If", "Loop", "Scan", "Unknown"};
   return kOperators[random() % std::size(kOperators)];
 }

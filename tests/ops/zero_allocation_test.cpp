@@ -22,7 +22,7 @@ namespace {
 
 TEST(ZeroAllocation, OfStoredCases) {
   int runs = 0;
-  for (const char* name : {"resize.txt", "slice.txt", "pad.txt", "reduce.txt", "data_movement.txt", "indexed.txt", "sampling.txt", "recurrent.txt", "counted.txt"}) {
+  for (const char* name : {"resize.txt", "slice.txt", "pad.txt", "reduce.txt", "data_movement.txt", "indexed.txt", "sampling.txt", "recurrent.txt", "counted.txt", "rare.txt"}) {
     std::ifstream file(std::string(INGOT_SOURCE_DIR) + "/tests/cases/ops/" + name);
     ASSERT_TRUE(file.is_open()) << name;
     for (OpCase& c : parse_op_cases(file)) {

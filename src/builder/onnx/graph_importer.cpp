@@ -2,6 +2,8 @@
 #include "builder/onnx/graph_importer.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "builder/onnx/branches.h"
 #include "builder/onnx/importer_table.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr size_t kLongestName = size_t{1} << 16;
 constexpr int64_t kLargestTensor = int64_t{1} << 36;  // bytes; no plan may be larger
 constexpr int kMostNestedBranches = 16;
+constexpr int64_t kMostInlinedNodes = 1 << 20;  // of all sub-graphs together
 
 Status invalid(std::string what) { return Status(StatusCode::kInvalidModel, std::move(what)); }
 
@@ -32,6 +35,7 @@ std::string initialiser(const std::string& name) { return "initialiser " + quote
 GraphImporter::GraphImporter(ModelImport& model, const onnx::GraphProto& proto, GraphImporter* outer)
     : model_(model), proto_(proto), outer_(outer), depth_(outer ? outer->depth_ + 1 : 0), editor_(graph_),
       scope_{editor_, {model.loaded.base_dir, model.options.max_sparse_bytes}, {}, {}} {
+  scope_.import_body = [this](const onnx::GraphProto& body, const std::vector<ValueId>& inputs) { return import_inlined(body, inputs); };
   if (!outer) return;
   editor_.set_probe_count(outer->graph_.probe_count());
   graph_.set_limits(outer->graph_.limits());
@@ -90,6 +94,10 @@ void GraphImporter::declare(const std::string& name, ModelInput input) { declare
 Status GraphImporter::add_output(const std::string& name) {
   INGOT_ASSIGN(ValueId id, value_of(name));
   if (id == kNone) return {};
+  if (is_aggregate(id)) {
+    model_.problems.add(StatusCode::kUnsupported, "output " + quoted(name) + " is a sequence or optional value: need a tensor");
+    return {};
+  }
   const Value& value = graph_.value(id);
   if (value.is_input || value.is_output) {
     INGOT_ASSIGN(id, editor_.add_op(name + ".copy", IdentityParams{}, {id}, value.is_input ? name + ".output" : name));
@@ -103,7 +111,11 @@ Expected<ValueId> GraphImporter::value_of(const std::string& name) {
   const auto place = initialisers_.find(name);
   if (place == initialisers_.end() && outer_) {
     INGOT_ASSIGN(const ValueId outside, outer_->value_of(name));
-    return values_[name] = outside == kNone ? kNone : capture(outside);
+    if (!is_aggregate(outside)) return values_[name] = outside == kNone ? kNone : capture(outside);
+    Aggregate inside = outer_->scope_.aggregates[outside - kFirstAggregate];
+    for (ValueId& item : inside.items) item = capture(item);
+    scope_.aggregates.push_back(std::move(inside));
+    return values_[name] = kFirstAggregate + static_cast<ValueId>(scope_.aggregates.size() - 1);
   }
   if (place == initialisers_.end()) {
     if (model_.problems.empty()) model_.problems.add(StatusCode::kInvalidModel, "tensor " + quoted(name) + " is made by no node");
@@ -176,6 +188,10 @@ Expected<bool> GraphImporter::mark_outputs(int first) {
   for (int i = first; i < proto_.output_size(); ++i) {
     INGOT_ASSIGN(ValueId id, value_of(proto_.output(i).name()));
     if (id == kNone) return false;
+    if (is_aggregate(id)) {
+      model_.problems.add(StatusCode::kUnsupported, "output " + quoted(proto_.output(i).name()) + " of a body is a sequence or optional value: need a tensor");
+      return false;
+    }
     if (outer_) {
       // What a body makes is a value of its own, each time.
       const Value& value = graph_.value(id);
@@ -205,7 +221,7 @@ Status GraphImporter::import_node(const onnx::NodeProto& node, int index, int de
   if (!known && (has_bodies || find_importer(node.domain(), node.op_type()))) return {};
   if (is_branch && inputs.size() == 1)
     if (const auto condition = known_condition(inputs[0])) return import_branch(node, index, *condition, depth);
-  return dispatch(node, index, std::move(inputs), known);
+  return dispatch(node, index, std::move(inputs), known, depth);
 }
 
 // A function's nodes follow the opsets that the function names, those it does not name the model's.
@@ -222,7 +238,7 @@ int64_t GraphImporter::version_of(const onnx::NodeProto& node, int index) const 
 }
 
 std::optional<bool> GraphImporter::known_condition(ValueId id) const {
-  if (id == kNone || !graph_.is_constant(id)) return std::nullopt;
+  if (id == kNone || is_aggregate(id) || !graph_.is_constant(id)) return std::nullopt;
   const Value& value = graph_.value(id);
   if (value.type.dtype != DataType::kBool || value.type.shape.elements() != 1) return std::nullopt;
   return (*value.constant)[0] != std::byte{0};
@@ -239,6 +255,23 @@ Status GraphImporter::import_renamed(const onnx::GraphProto& graph, int index, i
   }
   for (const auto& inner : graph.node()) INGOT_TRY(import_node(inner, index, depth));
   return {};
+}
+
+Expected<std::vector<ValueId>> GraphImporter::import_inlined(const onnx::GraphProto& graph, const std::vector<ValueId>& inputs) {
+  const int depth = current_depth_;
+  if (depth >= kMostNestedBranches)
+    return Status(StatusCode::kUnsupported, "branches nested too deep: need at most " + std::to_string(kMostNestedBranches));
+  if ((model_.inlined_nodes += graph.node_size()) > kMostInlinedNodes)
+    return Status(StatusCode::kUnsupported, "sub-graphs have too many nodes together: need at most " + std::to_string(kMostInlinedNodes));
+  INGOT_ASSIGN(const onnx::GraphProto renamed, branch_with_own_names(graph, current_label_, scope_.tensor_names));
+  for (size_t i = 0; i < inputs.size(); ++i) values_[renamed.input(static_cast<int>(i)).name()] = inputs[i];
+  INGOT_TRY(import_renamed(renamed, current_index_, depth + 1));
+  std::vector<ValueId> results;
+  for (const auto& output : renamed.output()) {
+    INGOT_ASSIGN(const ValueId id, value_of(output.name()));
+    results.push_back(id);
+  }
+  return results;
 }
 
 // If with a condition that is known now: the branch's nodes stand in for it.
@@ -262,7 +295,7 @@ Status GraphImporter::import_branch(const onnx::NodeProto& node, int index, bool
     if (name.empty()) continue;
     INGOT_ASSIGN(ValueId id, value_of(branch.output(i).name()));
     // A graph output must exist under its own name.
-    if (id != kNone && scope_.graph_outputs.contains(name)) {
+    if (id != kNone && !is_aggregate(id) && scope_.graph_outputs.contains(name)) {
       INGOT_ASSIGN(id, editor_.add_op(node_label(node, index), IdentityParams{}, {id}, name));
     }
     values_[name] = id;
@@ -270,7 +303,7 @@ Status GraphImporter::import_branch(const onnx::NodeProto& node, int index, bool
   return {};
 }
 
-Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known) {
+Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known, int depth) {
   const int64_t version = version_of(node, index);
   const std::string label = node_label(node, index);
   const auto refuse = [&](std::string_view reason, StatusCode code = StatusCode::kUnsupported) {
@@ -284,6 +317,14 @@ Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vect
     refuse(reason_refused(node.domain(), node.op_type()));
     return {};
   }
+  if (const std::string reason = reason_too_old(node.domain(), node.op_type(), version); !reason.empty()) {
+    refuse(reason);
+    return {};
+  }
+  if (!takes_aggregates(node.op_type()) && std::any_of(inputs.begin(), inputs.end(), is_aggregate)) {
+    refuse("its input is a sequence or an optional value: need a tensor");
+    return {};
+  }
   NodeImporter view(scope_, node, label, version, std::move(inputs));
   bool complete = true;
   Status status;
@@ -292,7 +333,9 @@ Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vect
     if (done.ok()) complete = *done;
     else status = done.take_status();
   } else {
+    const auto outer = std::tuple(std::exchange(current_label_, label), std::exchange(current_index_, index), std::exchange(current_depth_, depth));
     importer(view);
+    std::tie(current_label_, current_index_, current_depth_) = outer;
   }
   // A body with a problem in it makes nothing; the node itself may be fine.
   if (status.ok() && !complete && view.ok()) return {};
@@ -314,7 +357,7 @@ Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vect
 
 // Nothing is allocated for results at import, so their size is looked at here.
 Status GraphImporter::check_size(ValueId id) const {
-  if (id == kNone) return {};
+  if (id == kNone || is_aggregate(id)) return {};
   const Value& value = graph_.value(id);
   for (const Shape& shape : value.probe_shapes)
     if (shape.elements() > kLargestTensor / static_cast<int64_t>(element_bytes(value.type.dtype)))
@@ -330,6 +373,11 @@ std::string GraphImporter::describe(const std::vector<ValueId>& inputs) const {
     if (!text.empty()) text += ", ";
     if (id == kNone) {
       text += "none";
+      continue;
+    }
+    if (is_aggregate(id)) {
+      const Aggregate& aggregate = scope_.aggregates[id - kFirstAggregate];
+      text += aggregate.is_sequence ? "sequence of " + std::to_string(aggregate.items.size()) : "empty optional";
       continue;
     }
     const TensorType& type = graph_.value(id).type;

@@ -23,6 +23,7 @@ struct ModelImport {
   ModelProblems problems;
   std::string profile_text;
   size_t nodes = 0;             // of the network and all bodies
+  int64_t inlined_nodes = 0;    // of graphs that stand in for a node, together
 };
 
 class GraphImporter {
@@ -82,7 +83,9 @@ class GraphImporter {
   std::optional<bool> known_condition(ValueId id) const;
   Status import_branch(const onnx::NodeProto& node, int index, bool condition, int depth);
   Status import_renamed(const onnx::GraphProto& graph, int index, int depth);
-  Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known);
+  // A sub-graph where its node stands, with values for its inputs; gives its outputs.
+  Expected<std::vector<ValueId>> import_inlined(const onnx::GraphProto& graph, const std::vector<ValueId>& inputs);
+  Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known, int depth);
   Status check_size(ValueId id) const;
   std::string describe(const std::vector<ValueId>& inputs) const;
 
@@ -98,6 +101,8 @@ class GraphImporter {
   std::unordered_map<std::string, ModelInput> declared_;  // inputs that have an initialiser
   std::unordered_map<ValueId, ValueId> captured_;      // value outside → here
   std::vector<ValueId> captures_;
+  std::string current_label_;  // of the node whose importer runs, for the sub-graphs it asks for
+  int current_index_ = 0, current_depth_ = 0;
 };
 
 }  // namespace ingot

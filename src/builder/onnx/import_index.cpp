@@ -6,6 +6,8 @@
 namespace ingot {
 namespace {
 
+constexpr int64_t kMostNgrams = int64_t{1} << 24;
+
 ScatterReduction read_reduction(NodeImporter& node) {
   return static_cast<ScatterReduction>(node.choice("reduction", "none", {"none", "add", "mul", "min", "max"}));
 }
@@ -160,6 +162,73 @@ void import_bit_cast(NodeImporter& node) {
   const ValueId x = node.required(0);
   if (!dtype.ok()) return node.fail(dtype.status().code(), std::string(dtype.status().message()));
   node.result(BitCastParams{static_cast<int64_t>(*dtype)}, {x});
+}
+
+// How often each n-gram of the pool stands in a row of integers, its items neighbours or, with skips, 2, 3 … apart.
+void import_tf_idf_vectorizer(NodeImporter& node) {
+  const size_t mode = node.choice("mode", "TF", {"TF", "IDF", "TFIDF"});
+  const int64_t shortest = node.integer("min_gram_length", 1), longest = node.integer("max_gram_length", 1), skips = node.integer("max_skip_count", 0);
+  const std::vector<int64_t> starts = node.integers("ngram_counts"), indices = node.integers("ngram_indexes"), pool = node.integers("pool_int64s");
+  const std::vector<double> weights = node.numbers("weights");
+  const ValueId given = node.required(0);
+  if (!node.ok()) return;
+  if (node.has_attribute("pool_strings")) return node.unsupported("strings are not supported");
+  const int rank = node.rank(given);
+  if (rank > 2 || (node.dtype(given) != DataType::kS32 && node.dtype(given) != DataType::kS64))
+    return node.invalid("the input is wrong: got " + std::string(to_string(node.dtype(given))) + " of " + std::to_string(rank) + " dims, need s32 or s64 of at most 2");
+  if (shortest < 1 || longest < shortest || longest > 64 || skips < 0 || skips > 1024 || indices.empty() || static_cast<int64_t>(starts.size()) < longest)
+    return node.invalid("attributes of the n-grams are out of range");
+  int64_t width = 0;
+  for (int64_t index : indices) {
+    if (index < 0 || index >= kMostNgrams) return node.invalid("attribute 'ngram_indexes' is out of range: got " + std::to_string(index));
+    width = std::max(width, index + 1);
+  }
+  if (!weights.empty() && weights.size() != indices.size())
+    return node.invalid("wrong number of weights: got " + std::to_string(weights.size()) + ", need " + std::to_string(indices.size()));
+  const ValueId x = node.cast(rank == 2 ? given : node.reshape(given, {1, -1}), DataType::kS64);
+  ValueId sum = kNone;
+  const auto add_to_sum = [&](ValueId part) { sum = sum == kNone ? part : node.binary(BinaryFunction::kAdd, sum, part); };
+  size_t first = 0;  // n-gram of the pool
+  for (int64_t n = 1; n <= static_cast<int64_t>(starts.size()); ++n) {
+    const int64_t from = starts[static_cast<size_t>(n - 1)];
+    const int64_t to = n < static_cast<int64_t>(starts.size()) ? starts[static_cast<size_t>(n)] : static_cast<int64_t>(pool.size());
+    if (from < 0 || to < from || to > static_cast<int64_t>(pool.size())) return node.invalid("attribute 'ngram_counts' is out of range");
+    const int64_t grams = (to - from) / n;
+    if (first + static_cast<size_t>(grams) > indices.size()) return node.invalid("attribute 'ngram_indexes' is too short");
+    if (n >= shortest && n <= longest && grams > 0) {
+      if (grams > kMostNgrams / width) return node.unsupported("too many n-grams: got " + std::to_string(grams) + " of " + std::to_string(width));
+      std::vector<float> places(static_cast<size_t>(grams * width), 0);
+      std::map<std::vector<int64_t>, int64_t> last;  // of equal n-grams the last one counts
+      for (int64_t g = 0; g < grams; ++g) last[{pool.begin() + from + g * n, pool.begin() + from + (g + 1) * n}] = g;
+      for (const auto& [gram, g] : last) places[static_cast<size_t>(g * width + indices[first + static_cast<size_t>(g)])] = 1;
+      const ValueId to_places = node.reshape(node.floats_constant("places", places), {grams, width});
+      for (int64_t distance = 1; distance <= (n == 1 ? 1 : skips + 1); ++distance) {
+        ValueId all = kNone;
+        for (int64_t j = 0; j < n; ++j) {
+          std::vector<int64_t> items;
+          for (int64_t g = 0; g < grams; ++g) items.push_back(pool[static_cast<size_t>(from + g * n + j)]);
+          const int64_t behind = (n - 1 - j) * distance;
+          const ValueId window = node.slice(x, 1, j * distance, behind ? -behind : INT64_MAX);
+          const ValueId equal = node.binary(BinaryFunction::kEqual, node.unsqueeze(window, {2}), node.integers_constant("items", items));
+          all = all == kNone ? equal : node.binary(BinaryFunction::kAnd, all, equal);
+        }
+        const ValueId counts = node.reduce(ReduceFunction::kSum, node.cast(all, DataType::kF32), {1}, false);
+        add_to_sum(node.add(MatMulParams{}, {counts, to_places}));
+      }
+    }
+    first += static_cast<size_t>(grams);
+  }
+  if (sum == kNone) {  // no n-gram of the lengths asked for
+    ConstantOfShapeParams zeros;
+    sum = node.add(zeros, {node.concat({node.dims_of(x, 0, 1), node.integers_constant("width", {width})}, 0)});
+  }
+  if (mode == 1) sum = node.cast(node.binary(BinaryFunction::kGreater, sum, node.scalar_constant("zero", DataType::kF32, 0)), DataType::kF32);
+  if (mode != 0 && !weights.empty()) {
+    std::vector<float> factors(static_cast<size_t>(width), 0);
+    for (size_t i = 0; i < weights.size(); ++i) factors[static_cast<size_t>(indices[i])] = static_cast<float>(weights[i]);
+    sum = node.binary(BinaryFunction::kMul, sum, node.floats_constant("weights", factors));
+  }
+  node.alias(rank == 2 ? sum : node.reshape(sum, {-1}));
 }
 
 }  // namespace ingot

@@ -15,8 +15,6 @@
 namespace ingot {
 namespace {
 
-constexpr int64_t kOldestOpset = 6;
-
 Status invalid(std::string what) { return Status(StatusCode::kInvalidModel, std::move(what)); }
 
 Expected<ModelInput> read_input(const onnx::ValueInfoProto& info) {
@@ -84,9 +82,6 @@ Status read_opsets(ModelImport& model, const onnx::GraphProto& graph) {
     if (std::none_of(graph.node().begin(), graph.node().end(), is_default)) return {};
     return invalid("names no opset version for the domain ai.onnx");
   }
-  if (place->second < kOldestOpset)
-    return Status(StatusCode::kUnsupported, "opset is too old: got " + std::to_string(place->second) + ", need ≥ " +
-                                                std::to_string(kOldestOpset) + "; convert it with onnx.version_converter");
   return {};
 }
 

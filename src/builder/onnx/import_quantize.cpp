@@ -117,7 +117,7 @@ void import_qlinear_unary(NodeImporter& node) {
 
 void import_qlinear_pool(NodeImporter& node) {
   for (size_t i : {0, 1, 3}) node.required(i);
-  if (node.flag("channels_last", false)) node.unsupported("attribute 'channels_last' is not supported: got 1, need 0");
+  const bool channels_last = node.flag("channels_last", false);
   PoolParams params;
   params.function = PoolFunction::kAverage;
   params.global = node.op_type() == "QLinearGlobalAveragePool";
@@ -130,8 +130,22 @@ void import_qlinear_pool(NodeImporter& node) {
     params.ceil_mode = node.flag("ceil_mode", false);
     params.count_include_pad = node.flag("count_include_pad", false);
   }
+  ValueId x = node.input(0);
+  if (!node.ok()) return;
+  std::vector<int64_t> to_first = {0, node.rank(x) - 1}, to_last = {0};
+  for (int64_t i = 1; i < node.rank(x) - 1; ++i) to_first.push_back(i), to_last.push_back(i + 1);
+  to_last.push_back(1);
+  if (channels_last) x = node.transpose(x, to_first);
+  const ValueId y = node.add(params, {add_dequantize(node, x, node.input(1), node.input(2), -1)});
+  quantize_result(node, channels_last ? node.transpose(y, to_last) : y, node.input(3), node.input(4));
+}
+
+void import_qlinear_reduce_mean(NodeImporter& node) {
+  for (size_t i : {0, 1, 3}) node.required(i);
+  const ReduceParams mean{ReduceFunction::kMean, node.flag("keepdims", true), false};
+  const std::vector<int64_t> axes = node.integers("axes");
   const ValueId x = add_dequantize(node, node.input(0), node.input(1), node.input(2), -1);
-  quantize_result(node, node.add(params, {x}), node.input(3), node.input(4));
+  quantize_result(node, node.add(mean, {x, axes.empty() ? kNone : node.integers_constant("axes", axes)}), node.input(3), node.input(4));
 }
 
 // Inputs: y's scale and zero point, then three for each part.

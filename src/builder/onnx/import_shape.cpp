@@ -87,7 +87,9 @@ void import_split(NodeImporter& node) {
   if (sizes == kNone && node.version() < 18 && size >= 0 && size % count != 0)
     return node.invalid("dim cannot be split into equal parts: got " + std::to_string(size) + ", need a multiple of " +
                         std::to_string(count));
-  node.result(SplitParams{axis}, {x, sizes});
+  // All parts are made, used or not.
+  const std::vector<ValueId> made = node.add_all(SplitParams{axis}, {x, sizes}, static_cast<size_t>(count));
+  for (size_t i = 0; i < made.size(); ++i) node.alias(made[i], i);
 }
 
 void import_slice(NodeImporter& node) {
@@ -229,7 +231,9 @@ void import_upsample(NodeImporter& node) {
   const ValueId x = node.required(0);
   ValueId scales = node.input(1);
   if (node.op_type() == "Upsample" && node.version() < 9) {
-    const std::vector<double> given = node.numbers("scales");
+    std::vector<double> given = node.numbers("scales");
+    if (node.version() < 7 && node.has_attribute("height_scale") && node.has_attribute("width_scale"))
+      given = {1, 1, node.number("height_scale", 1), node.number("width_scale", 1)};
     const std::vector<float> values(given.begin(), given.end());
     scales = values.empty() ? kNone : node.floats_constant("scales", values);
   }

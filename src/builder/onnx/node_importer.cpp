@@ -185,7 +185,7 @@ size_t NodeImporter::choice(std::string_view name, std::string_view fallback,
 
 const TensorType& NodeImporter::type(ValueId id) const {
   static const TensorType kNothing;
-  return id == kNone ? kNothing : graph().value(id).type;
+  return id == kNone || is_aggregate(id) ? kNothing : graph().value(id).type;
 }
 
 std::optional<std::vector<double>> NodeImporter::constant_numbers(ValueId id, int64_t most) const {
@@ -283,10 +283,14 @@ ValueId NodeImporter::concat(std::vector<ValueId> parts, int64_t axis) {
 
 void NodeImporter::result(OpParams params, std::vector<ValueId> inputs) {
   if (!ok()) return;
-  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs),
-                                      {proto_.output().begin(), proto_.output().end()});
+  std::vector<std::string> names(proto_.output().begin(), proto_.output().end());
+  while (!names.empty() && names.back().empty()) names.pop_back();
+  for (std::string& name : names)  // an op makes all outputs up to the last one that is used
+    if (name.empty()) name = fresh_name("");
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), names);
   if (!added.ok()) return take(added.take_status());
   outputs_ = std::move(added->outputs);
+  outputs_.resize(static_cast<size_t>(proto_.output_size()), kNone);
 }
 
 void NodeImporter::result_of(OpParams params, std::vector<ValueId> inputs, size_t outputs) {
@@ -301,6 +305,7 @@ void NodeImporter::result_of(OpParams params, std::vector<ValueId> inputs, size_
 
 void NodeImporter::alias(ValueId value, size_t output) {
   if (!ok() || !has_output(output)) return;
+  if (const Aggregate* given = aggregate(value)) return result_aggregate(Aggregate(*given), output);
   const std::string& name = proto_.output(static_cast<int>(output));
   if (value != kNone && graph().value(value).name == name) {
     outputs_[output] = value;
@@ -329,6 +334,36 @@ void NodeImporter::results(const std::vector<ValueId>& values) {
 void NodeImporter::result_constant(TensorContent content) {
   if (!ok() || !has_output(0)) return;
   outputs_[0] = scope_.editor.add_constant(proto_.output(0), std::move(content.type), std::move(content.bytes));
+}
+
+void NodeImporter::result_aggregate(Aggregate aggregate, size_t output) {
+  if (!ok() || !has_output(output)) return;
+  if (scope_.graph_outputs.contains(proto_.output(static_cast<int>(output))))
+    return unsupported("a sequence or optional value cannot leave the model: need a tensor");
+  outputs_[output] = kFirstAggregate + static_cast<ValueId>(scope_.aggregates.size());
+  scope_.aggregates.push_back(std::move(aggregate));
+}
+
+std::vector<ValueId> NodeImporter::inline_body(std::string_view attribute_name, const std::vector<ValueId>& inputs) {
+  const auto* found = attribute(attribute_name);
+  if (!ok()) return {};
+  if (!found || !found->has_g()) {
+    invalid("attribute " + quoted(attribute_name) + " is missing: need a graph");
+    return {};
+  }
+  std::vector<ValueId> nothing(static_cast<size_t>(found->g().output_size()), kNone);
+  if (found->g().input_size() != static_cast<int>(inputs.size())) {
+    invalid("graph " + quoted(attribute_name) + " has a wrong number of inputs: got " + std::to_string(found->g().input_size()) + ", need " +
+            std::to_string(inputs.size()));
+    return nothing;
+  }
+  auto outputs = scope_.import_body(found->g(), inputs);
+  if (!outputs.ok()) {
+    take(outputs.take_status());
+    return nothing;
+  }
+  if (std::find(outputs->begin(), outputs->end(), kNone) != outputs->end()) unsupported("graph " + quoted(attribute_name) + " cannot be imported");
+  return *outputs;
 }
 
 ValueId NodeImporter::integers_constant(std::string_view role, const std::vector<int64_t>& values) {
@@ -372,6 +407,7 @@ void NodeImporter::take(Status status) {
 
 Status NodeImporter::finish() {
   if (!ok()) return std::move(status_);
+  if (version_ < 6) ignore({"consumed_inputs"});  // a hint for memory that old opsets gave
   for (int i = 0; i < proto_.attribute_size(); ++i)
     if (!attribute_seen_[static_cast<size_t>(i)])
       return Status(StatusCode::kUnsupported, "attribute " + quoted(proto_.attribute(i).name()) + " is not supported");

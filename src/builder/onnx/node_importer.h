@@ -2,6 +2,7 @@
 // it, reads give defaults and additions do nothing, so importer functions read straight down without checking each step.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,12 +16,24 @@
 
 namespace ingot {
 
+// A sequence, or an optional that holds nothing. It exists at import alone, where it is taken apart into its tensors. Its
+// handle stands among value ids, but is none: only importers that takes_aggregates() names ever see one.
+struct Aggregate {
+  bool is_sequence = true;
+  std::vector<ValueId> items;
+};
+inline constexpr ValueId kFirstAggregate = 0x80000000;
+inline bool is_aggregate(ValueId id) { return id != kNone && id >= kFirstAggregate; }
+
 // What the importers of all nodes share.
 struct ImportScope {
   GraphEditor& editor;
   TensorSource source;
   std::unordered_set<std::string> tensor_names;   // every name the model uses; made-up names avoid them
   std::unordered_set<std::string> graph_outputs;
+  std::vector<Aggregate> aggregates = {};
+  // Imports a sub-graph in place with values for its inputs; gives those of its outputs, kNone where a node was refused.
+  std::function<Expected<std::vector<ValueId>>(const onnx::GraphProto&, const std::vector<ValueId>&)> import_body = {};
 };
 
 // One element as a number; `integer` is exact for integer types.
@@ -75,6 +88,8 @@ class NodeImporter {
   std::optional<std::vector<double>> constant_numbers(ValueId id, int64_t most = 4096) const;
   std::optional<double> constant_scalar(ValueId id) const;
   bool is_empty(ValueId id) const { return id == kNone || type(id).shape.elements() == 0; }
+  // The sequence or empty optional behind an id; null for a tensor.
+  const Aggregate* aggregate(ValueId id) const { return is_aggregate(id) ? &scope_.aggregates[id - kFirstAggregate] : nullptr; }
   // A negative axis counted from the end; an error where out of range. `beyond`: axis == rank is allowed too.
   int64_t axis(int64_t axis, int rank, bool beyond = false);
 
@@ -90,6 +105,9 @@ class NodeImporter {
                                         bool named = false);
   void results(const std::vector<ValueId>& values);  // the node's outputs are the first of these
   void result_constant(TensorContent content);
+  void result_aggregate(Aggregate aggregate, size_t output = 0);
+  // The nodes of a graph attribute in place, its inputs being `inputs`; its outputs, kNone each on an error.
+  std::vector<ValueId> inline_body(std::string_view attribute_name, const std::vector<ValueId>& inputs);
   ValueId integers_constant(std::string_view role, const std::vector<int64_t>& values);  // s64 [n]
   ValueId floats_constant(std::string_view role, const std::vector<float>& values);      // f32 [n]
   ValueId scalar_constant(std::string_view role, DataType dtype, double value);          // rank 0
