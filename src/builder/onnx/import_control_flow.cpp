@@ -153,8 +153,10 @@ Expected<bool> GraphImporter::widen_states(const onnx::NodeProto& node, const Gr
       const bool has_limit = limit != graph_.limits().end() && d < limit->second.rank && limit->second[d] >= 0;
       for (size_t p = 0; p < state.shapes.size(); ++p) {
         int64_t& most = state.shapes[p][d];
-        if (has_limit) most = std::max(most, limit->second[d]);
-        else if (!rounds.empty()) most = std::max(most, most + (made.probe_shapes[p][d] - most) * rounds[p]);
+        const int64_t growth = std::max<int64_t>(made.probe_shapes[p][d] - most, 0);
+        // What the last round makes may be as large as the limit; what it reads is smaller.
+        if (has_limit) most = std::max(most, limit->second[d] - growth);
+        else if (!rounds.empty()) most += growth * rounds[p];
         else
           return unsupported("size of dim " + std::to_string(d) + " of state " + quoted(name) +
                              " changes from one iteration to the next, and no upper bound of it is known; give a limit, as by --limit '" + name + "=" +
