@@ -18,11 +18,12 @@ void print_tensors(const char* what, const std::vector<TensorInfo>& tensors, boo
     std::printf("%s %s: %s %s", what, tensor.name.c_str(), std::string(to_string(tensor.dtype)).c_str(), to_string(tensor.shape).c_str());
     if (with_profile && !tensor.shape.is_static())
       std::printf("  (min %s, opt %s, max %s)", to_string(tensor.min).c_str(), to_string(tensor.opt).c_str(), to_string(tensor.max).c_str());
+    if (!with_profile && !tensor.shape.is_static()) std::printf("  (at most %s)", to_string(tensor.max).c_str());
     std::printf("\n");
   }
 }
 
-void print_layer(const nlohmann::json& layer, bool all) {
+void print_layer(const nlohmann::json& layer, bool all, const std::string& indent = "") {
   const auto text = [&](const char* key) { return layer.contains(key) ? layer[key].get<std::string>() : std::string("-"); };
   char time[24] = "-";
   if (layer.contains("microseconds")) std::snprintf(time, sizeof time, "%.1f", layer["microseconds"].get<double>());
@@ -32,9 +33,12 @@ void print_layer(const nlohmann::json& layer, bool all) {
     std::snprintf(us, sizeof us, " (%.1f us)", layer["runner_up"]["microseconds"].get<double>());
     runner_up = layer["runner_up"]["tactic"].get<std::string>() + us;
   }
-  std::printf("%-9s %9s  %-34s %-44s %s\n", text("precision").c_str(), time, text("tactic").c_str(), runner_up.c_str(), text("name").c_str());
+  std::printf("%-9s %9s  %-34s %-44s %s\n", text("precision").c_str(), time, text("tactic").c_str(), runner_up.c_str(), (indent + text("name")).c_str());
   if (layer.contains("notes"))
     for (const auto& note : layer["notes"]) std::printf("%22s- %s\n", "", note.get<std::string>().c_str());
+  if (layer.contains("bodies"))
+    for (const auto& body : layer["bodies"])
+      for (const auto& inner : body) print_layer(inner, all, indent + "  ");
   if (!all) return;
   if (layer.contains("refused"))
     for (const auto& refusal : layer["refused"])

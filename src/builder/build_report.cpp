@@ -78,7 +78,11 @@ Json layer_list(const Graph& graph, const Selection& selection, const EmittedPla
     std::sort(origins.begin(), origins.end());
     origins.erase(std::unique(origins.begin(), origins.end()), origins.end());
     layer["from"] = origins;
-    if (!node.notes.empty()) layer["notes"] = node.notes;
+    std::vector<std::string> notes = node.notes;
+    for (uint32_t slot : step.outputs)
+      if (step.late && slot != kNoIndex && !plan.slots[slot].type.shape.is_static())
+        notes.push_back("size depends on data: at most " + to_string(plan.slots[slot].max_shape));
+    if (!notes.empty()) layer["notes"] = notes;
     layer["inputs"] = operand_list(graph, node.inputs);
     layer["outputs"] = operand_list(graph, node.outputs);
     for (size_t k = 0; k < step.bodies.size(); ++k)

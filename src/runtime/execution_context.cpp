@@ -110,6 +110,7 @@ void ExecutionContext::Impl::prepare() {
   if (device) {
     move_homes_to_device(homes);
     resources.stream = device->stream();
+    resources.host_homes = &host_homes;
     workspaces = static_cast<std::byte*>(device->arena());
   }
   runner = std::make_unique<PlanRunner>(engine->loaded, std::move(homes), workspaces, shapes, resources);

@@ -48,6 +48,7 @@ void PlanRunner::lay_out_operands(const std::vector<void*>& homes) {
     most_operands = std::max(most_operands, step.inputs.size() + step.outputs.size());
   }
   pointers_.resize(operand_slots_.size());
+  if (resources_.host_homes) host_pointers_.resize(operand_slots_.size());
   operand_shapes_.resize(operand_slots_.size());
   observed_.resize(most_operands);
   uses_.resize(plan_.slots.size());
@@ -58,6 +59,7 @@ void PlanRunner::lay_out_operands(const std::vector<void*>& homes) {
       const uint32_t id = operand_slots_[first + k];
       const bool packed = k < inputs && k < 32 && (step.packed_inputs >> k & 1) != 0;
       if (id == kNoIndex || packed) continue;
+      if (resources_.host_homes) host_pointers_[first + k] = (*resources_.host_homes)[id];
       const Slot::Home home = plan_.slots[id].home;
       if (home == Slot::Home::kInput || home == Slot::Home::kOutput) uses_[id].push_back(first + k);
       else pointers_[first + k] = homes[id];
@@ -71,6 +73,7 @@ void PlanRunner::lay_out_operands(const std::vector<void*>& homes) {
     else if (step.workspace_bytes != 0 || !step.bodies.empty()) args.workspace = arena_ + step.workspace_offset;
     args.pool = resources_.pool;
     args.stream = resources_.stream;
+    if (resources_.host_homes) args.host_inputs = {host_pointers_.data() + first, inputs};
     if (step.late) args.produced_shapes = {operand_shapes_.data() + first + inputs, outputs};
   }
 }

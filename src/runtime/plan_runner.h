@@ -16,6 +16,7 @@ namespace ingot {
 struct RunResources {
   ThreadPool* pool = nullptr;
   void* stream = nullptr;                 // of a GPU
+  const std::vector<void*>* host_homes = nullptr;  // of a GPU, per slot: where its value is known to the host, or null
   std::byte* shared_workspace = nullptr;  // for steps that need more than the plan reserved
   int64_t loop_limit = 0;                 // iterations in one run
   int64_t iterations = 0;                 // so far
@@ -81,6 +82,7 @@ class PlanRunner {
   RunResources& resources_;
   std::vector<uint32_t> operand_slots_;
   std::vector<void*> pointers_;          // per operand
+  std::vector<void*> host_pointers_;     // on a GPU, per operand
   std::vector<Shape> operand_shapes_;    // per operand
   std::vector<Arguments> arguments_;     // per step
   std::vector<std::vector<size_t>> uses_;  // per slot that is bound: its operands

@@ -39,6 +39,11 @@ TEST(BombModels, ConstantOfShapeOf600Megabytes) {
   const auto graph = model.import();
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_FALSE(graph->is_constant(graph->find_value("y")));
+  // That it is not folded, and by which limit, stands in the report.
+  const ScratchFolder folder;
+  const auto report = check_model(folder.write("model.onnx", model.bytes()), {});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_NE(report->find("folded it would take 629145600 bytes, need ≤ 67108864 for a tensor"), std::string::npos) << *report;
   Limits tight;
   tight.memory_bytes = 500 * kMiB;
   const Outcome outcome = build_guarded(model, tight);
@@ -347,6 +352,61 @@ TEST(BombModels, AffineGridAndWindows) {
   ModelMaker grid(20);
   grid.input("t", {int64_t{1}, int64_t{2}, int64_t{3}}).output("y").constant<int64_t>("s", {4}, {1, 1, 1 << 25, 1 << 25}).node("AffineGrid", {"t", "s"}, {"y"});
   expect_defused(grid, "");
+}
+
+// A Loop whose state goes through `ops` in each iteration: Identity, or a Concat with itself or with the state at the start.
+// trips: constant, −1: none, so that the condition alone ends it, which is always true.
+ModelMaker loop(int64_t trips, const char* body_op, bool stack = false) {
+  ModelMaker model(16);
+  model.input("x", {int64_t{1}, int64_t{2}}).output("y");
+  if (trips >= 0) model.constant<int64_t>("trips", {}, {trips});
+  model.constant<uint8_t>("yes", {}, {1});
+  for (auto& tensor : *model.graph().mutable_initializer())
+    if (tensor.name() == "yes") tensor.set_data_type(9);
+  NodeMaker node = model.node("Loop", {trips >= 0 ? "trips" : "", "yes", "x"}, {"state"});
+  if (stack) node.proto().add_output("rows");
+  node.named("loop");
+  auto& body = *node.attribute("body", onnx::AttributeProto::GRAPH).mutable_g();
+  const auto info = [](onnx::ValueInfoProto& value, const char* name, int type, std::vector<int64_t> dims) {
+    value.set_name(name);
+    value.mutable_type()->mutable_tensor_type()->set_elem_type(type);
+    auto& shape = *value.mutable_type()->mutable_tensor_type()->mutable_shape();
+    for (int64_t dim : dims)
+      if (auto& proto = *shape.add_dim(); dim >= 0) proto.set_dim_value(dim);
+  };
+  info(*body.add_input(), "i", 7, {});
+  info(*body.add_input(), "c", 9, {});
+  info(*body.add_input(), "s", 1, {-1, 2});
+  const auto add = [&](const char* op, std::initializer_list<const char*> inputs, const char* output) {
+    auto& inner = *body.add_node();
+    inner.set_op_type(op);
+    for (const char* name : inputs) inner.add_input(name);
+    inner.add_output(output);
+    if (std::string(op) == "Concat") NodeMaker(inner).integer("axis", 0);
+  };
+  add("Identity", {"c"}, "c2");
+  if (std::string(body_op) == "Double") add("Concat", {"s", "s"}, "s2");
+  else if (std::string(body_op) == "Grow") add("Concat", {"s", "x"}, "s2");
+  else add("Relu", {"s"}, "s2");
+  add("Identity", {"s"}, "row");
+  info(*body.add_output(), "c2", 9, {});
+  info(*body.add_output(), "s2", 1, {-1, 2});
+  if (stack) info(*body.add_output(), "row", 1, {-1, 2});
+  model.node("Identity", {stack ? "rows" : "state"}, {"y"});
+  return model;
+}
+
+TEST(BombModels, LoopsWithoutEnd) {
+  expect_defused(loop(-1, "Relu"), "loop");
+  expect_defused(loop(int64_t{1} << 62, "Relu"), "loop");
+}
+
+TEST(BombModels, LoopsThatGrow) {
+  expect_defused(loop(100, "Double"), "");
+  expect_defused(loop(10'000'000, "Grow"), "");
+  expect_defused(loop(-1, "Grow"), "");
+  expect_defused(loop(int64_t{1} << 40, "Relu", true), "");
+  EXPECT_EQ(expect_answer(loop(3, "Grow")).code, StatusCode::kOk);
 }
 
 }  // namespace

@@ -29,7 +29,10 @@ constexpr const char* kModeNames[] = {"optimised", "plain", "constants", "dynami
 struct Flags {
   std::string cases, only, results;
   bool update = false, tables = false;
-  std::vector<CaseMode> modes() const { return {CaseMode::kOptimized, CaseMode::kPlain, tables ? CaseMode::kConstants : CaseMode::kDynamic}; }
+  std::vector<CaseMode> modes() const {
+    if (tables) return {CaseMode::kOptimized, CaseMode::kPlain, CaseMode::kDynamic, CaseMode::kConstants};
+    return {CaseMode::kOptimized, CaseMode::kPlain, CaseMode::kDynamic};
+  }
   int jobs = 2;
 };
 
@@ -194,7 +197,7 @@ int report_tables(const std::vector<OnnxCase>& cases, const std::vector<CaseOutc
 
 int report(const Flags& flags, const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes) {
   const std::vector<CaseMode> modes = flags.modes();
-  size_t passed[3] = {}, both = 0, bound = 0, open = 0;
+  size_t passed[4] = {}, both = 0, bound = 0, open = 0;
   for (const CaseOutcome& outcome : outcomes) {
     for (size_t mode = 0; mode < outcome.modes.size(); ++mode) passed[mode] += outcome.modes[mode].passed;
     both += outcome.passed();

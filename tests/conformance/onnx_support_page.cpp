@@ -75,7 +75,7 @@ bool CaseOutcome::passed() const {
 }
 
 std::string CaseOutcome::reason() const {
-  static constexpr std::string_view kNames[] = {"optimised", "unoptimised", "other dims"};
+  static constexpr std::string_view kNames[] = {"optimised", "unoptimised", "other dims", "constants"};
   const auto failed = std::find_if(modes.begin(), modes.end(), [](const CaseResult& result) { return !result.passed; });
   if (std::none_of(modes.begin(), modes.end(), [](const CaseResult& result) { return result.passed; })) return failed->reason;
   return std::string(kNames[failed - modes.begin()]) + " only: " + failed->reason;

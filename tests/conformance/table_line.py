@@ -147,16 +147,15 @@ def parse(text):
     return case
 
 
-def read_table(path):
-    """The cases of a table, in order."""
+def read_lines(lines):
+    """The cases of a table's lines, in order."""
     cases = []
-    with open(path) as file:
-        for count, line in enumerate(file, 1):
-            line = line.split("#")[0].strip()
-            try:
-                cases += [replace(parse(text), line=count) for text in expand(line)] if line else []
-            except Exception as error:
-                raise SystemExit(f"{path}:{count}: {error}") from error
+    for count, line in enumerate(lines, 1):
+        line = line.split("#")[0].strip()
+        try:
+            cases += [replace(parse(text), line=count) for text in expand(line)] if line else []
+        except Exception as error:
+            raise ValueError(f"line {count}: {error}") from error
     return cases
 
 

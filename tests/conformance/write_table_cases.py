@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the cases of tests/cases/tables/*.txt, with the answers of onnxruntime without its optimisation.
+"""Makes the cases of tests/cases/tables/*.txt and of random_lines.py, with the answers of onnxruntime without its optimisation.
 
-    write_table_cases.py FOLDER     FOLDER/<table>/<case>/... and FOLDER/index.tsv as write_onnx_cases.py has them, the line last
+    write_table_cases.py FOLDER [SEED LINES]     FOLDER/<table>/<case>/... and FOLDER/index.tsv as write_onnx_cases.py has them,
+                                                 the line last; SEED and LINES of each random table
 
 Written beside FOLDER and renamed when complete; left alone when tables, programs and packages are those that made it.
 """
@@ -9,6 +10,7 @@ import collections
 import copy
 import dataclasses
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -20,6 +22,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import random_lines
 import table_line
 
 HERE = pathlib.Path(__file__).parent
@@ -73,11 +76,17 @@ def as_other_type(case, other):
 def answers_of(case):
     if case.oracle == "given":
         return [y.array for y in case.outputs if y is not None]
+    # The oracle makes all outputs: it refuses to leave out some that we do not.
+    whole = dataclasses.replace(case, outputs=[y or True for y in case.outputs])
+    return [answer for answer, y in zip(oracle_answers(whole), case.outputs) if y is not None]
+
+
+def oracle_answers(case):
     if case.oracle == "reference":
         feed = {f"x{k}": x.array for k, x in enumerate(case.inputs) if x is not None and not x.constant}
         types = output_types(case)
         return [np.asarray(y).astype(table_line.np_type(t)) for y, t in zip(ReferenceEvaluator(table_line.model_of(case)).run(None, feed), types)]
-    types = [y.type for y in case.outputs if y] if case.domain else output_types(case)
+    types = [y.type for y in case.outputs] if case.domain else output_types(case)
     if case.oracle.startswith("as "):
         return [y.astype(table_line.np_type(t)) for y, t in zip(as_other_type(case, case.oracle[3:]), types)]
     if case.oracle.startswith("at "):
@@ -108,30 +117,68 @@ def since(case):
         return case.opset
 
 
+def make_table(name_of_table, lines, beside, say):
+    """Writes the cases of one table; says "at", then "row" or "problem", of each."""
+    numbers = collections.Counter()
+    for case in table_line.read_lines(lines):
+        numbers[case.op] += 1
+        name = f"{case.op}_{numbers[case.op]}"
+        where = f"{name_of_table}, line {case.line}: {case.text}"
+        say("at", case.line, where)
+        try:
+            write_case(beside / name_of_table / name, case, answers_of(case))
+        except Exception as error:
+            say("problem", case.line, f"{where}\n    {' '.join(str(error).split())[-300:]}")
+            continue
+        domain = case.domain + "." if case.domain else ""
+        say("row", case.line, f"{name_of_table}\t{name}\t{RTOL:g}\t{ATOL:g}\t{domain}{case.op}\t{since(case)}\t{case.text}\n")
+
+
+def in_child(table, lines, beside, problems, rows):
+    """One table in a process of its own, since onnxruntime may crash; problems: the first of each line."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        with os.fdopen(write_end, "w") as out:
+            try:
+                make_table(table, lines, beside, lambda *said: print(json.dumps(said), file=out, flush=True))
+            except BaseException as error:
+                print(json.dumps(("problem", 0, f"{table}: {error}")), file=out)
+        os._exit(0)
+    os.close(write_end)
+    last = table
+    with os.fdopen(read_end) as said:
+        for kind, number, text in map(json.loads, said):
+            if kind == "at":
+                last = text
+            elif kind == "row":
+                rows.append(text)
+            else:
+                problems.setdefault((table, number), text)
+    if status := os.waitpid(child, 0)[1]:
+        problems[table, -1] = f"{last}\n    onnxruntime crashed: status {status}"
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     sources = sorted(TABLES.glob("*.txt"))
-    made_of = [HERE / "table_line.py", HERE / "write_table_cases.py", *sources]
+    seed, count = (sys.argv[2:] + ["1", "100"][len(sys.argv) - 2:])
+    made_of = [HERE / "table_line.py", HERE / "random_lines.py", HERE / "write_table_cases.py", *sources]
     digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in made_of)).hexdigest()
-    stamp = f"onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}, tables {digest}\n"
+    stamp = f"onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}, tables {digest}, seed {seed}, {count} lines\n"
     stamp_path = folder / "made_by.txt"
     if stamp_path.exists() and stamp_path.read_text() == stamp:
         print(f"write_table_cases: all cases are there: {folder}")
         return
     beside = pathlib.Path(f"{folder}.{os.getpid()}")
-    rows, problems = [], {}  # problems: the first of each line
+    rows, problems = [], {}
     for source in sources:
-        numbers = collections.Counter()
-        for case in table_line.read_table(source):
-            numbers[case.op] += 1
-            name = f"{case.op}_{numbers[case.op]}"
-            try:
-                write_case(beside / source.stem / name, case, answers_of(case))
-            except Exception as error:
-                problems.setdefault((source.name, case.line), f"{source.name}:{case.line}: {case.text}\n    {' '.join(str(error).split())[-300:]}")
-                continue
-            domain = case.domain + "." if case.domain else ""
-            rows.append(f"{source.stem}\t{name}\t{RTOL:g}\t{ATOL:g}\t{domain}{case.op}\t{since(case)}\t{case.text}\n")
+        in_child(source.stem, source.read_text().split("\n"), beside, problems, rows)
+    for family in random_lines.FAMILIES:  # those that onnxruntime refuses are left out
+        refused = {}
+        in_child(f"random_{family}", random_lines.random_lines(family, seed, int(count)), beside, refused, rows)
+        problems.update({key: text for key, text in refused.items() if key[1] <= 0})
     if problems:
         shutil.rmtree(beside, ignore_errors=True)
         sys.exit("\n".join([*problems.values(), f"write_table_cases: the oracle gives no answer to {len(problems)} lines: name another one there"]))

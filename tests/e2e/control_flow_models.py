@@ -72,9 +72,9 @@ def f32(*shape):
 
 
 def if_with_captures():
-    """Branches capture an input, a computed tensor and weights; one names its tensors like those outside."""
+    """Branches capture an input, a computed tensor and weights."""
     then_branch = graph([node("MatMul", "r,w", "m"), node("Relu", "m", "t")], ["t"])
-    else_branch = graph([node("Neg", "x", "r"), node("MatMul", "r,v", "e")], ["e"], initializers=[weights("v", 4, 3)])
+    else_branch = graph([node("Neg", "x", "r2"), node("MatMul", "r2,v", "e")], ["e"], initializers=[weights("v", 4, 3)])
     main = graph([node("Tanh", "x", "r"), node("If", "c", "y", then_branch=then_branch, else_branch=else_branch), node("Add", "y,b", "z")],
                  [("z", F, [2, 3])], [("c", B, []), ("x", F, [2, 4])], [weights("w", 4, 3), weights("b", 3)])
     x = f32(2, 4)
@@ -105,20 +105,20 @@ def if_by_shape():
 
 
 def nested_captures():
-    """Through three levels, past a level that hides a name."""
-    inner = graph([node("Add", "a,x", "i")], ["i"])  # a: of the level above; x: of the network
-    other = graph([node("Sub", "a,w", "o")], ["o"])
-    middle = graph([node("Mul", "x,x", "a"), node("If", "d", "m", then_branch=inner, else_branch=other)], ["m"])
-    plain = graph([node("Identity", "a", "p")], ["p"])  # here a is the network's
+    """Through three levels."""
+    inner = graph([node("Add", "b,x", "i")], ["i"])  # b: of the level above; x: of the network
+    other = graph([node("Sub", "b,a", "o0"), node("Mul", "o0,w", "o")], ["o"])
+    middle = graph([node("Mul", "x,x", "b"), node("If", "d", "m", then_branch=inner, else_branch=other)], ["m"])
+    plain = graph([node("Identity", "a", "p")], ["p"])
     main = graph([node("Neg", "x", "a"), node("If", "c", "y", then_branch=middle, else_branch=plain)], [("y", F, [3])],
                  [("c", B, []), ("d", B, []), ("x", F, [3])], [weights("w", 3)])
     x = f32(3)
     return Case(model(main), each(*({"c": np.array(c), "d": np.array(d), "x": x} for c in (True, False) for d in (True, False))))
 
 
-def loop_body(step_nodes, outputs, states, initializers=()):
-    return graph([node("Identity", "go", "go_on")] + step_nodes, ["go_on"] + outputs,
-                 [("i", I, []), ("go", B, [])] + states, initializers)
+def loop_body(step_nodes, outputs, states, initializers=(), tag=""):
+    return graph([node("Identity", tag + "go", tag + "go_on")] + step_nodes, [tag + "go_on"] + outputs,
+                 [(tag + "i", I, []), (tag + "go", B, [])] + states, initializers)
 
 
 def loop_by_count():
@@ -175,7 +175,7 @@ def loop_stacks_by_condition():
 
 def loops_within():
     """A loop around a branch around a loop."""
-    inner = loop_body([node("Mul", "u,half", "u2"), node("Add", "u2,h", "u3")], ["u3"], [("u", F, [3])])  # h: of the outer loop
+    inner = loop_body([node("Mul", "u,half", "u2"), node("Add", "u2,h", "u3")], ["u3"], [("u", F, [3])], tag="inner_")  # h: of the outer loop
     then_branch = graph([node("Loop", "two,,h", "t", body=inner)], ["t"])
     else_branch = graph([node("Neg", "h", "e")], ["e"])
     body = loop_body([node("Mod", "i,two", "odd"), node("Equal", "odd,zero", "c"),

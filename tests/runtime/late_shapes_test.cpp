@@ -1,8 +1,12 @@
 // Shapes that depend on data: known after each run, bounded before, never larger than the memory set aside.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
+
 #include "runtime/hand_made_plan.h"
 #include "runtime/step_observer.h"
+#include "tolerance.h"
 
 namespace ingot {
 namespace {
@@ -145,6 +149,84 @@ TEST(LateShapes, RulesHoldInTheRun) {
   const Status status = run({0, 2, 0, 3});
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message().find("step 'step3'"), std::string_view::npos) << status.message();
+}
+
+// y from an op that reads `values`, the [n, 2] indices of what is not zero in x as floats, or `places`, those as [2, n].
+struct EmptyCase {
+  const char* name;
+  OpParams params;
+  Shape y, y_max;
+  std::function<std::vector<uint32_t>(HandMadePlan&, uint32_t values, uint32_t places)> inputs;
+};
+
+HandMadePlan plan_of(const EmptyCase& c) {
+  HandMadePlan made;
+  const uint32_t x = made.input("x", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4});
+  const uint32_t places = made.tensor("places", s64({2, kAny}), {2, 12}), columns = made.tensor("columns", f32({2, kAny}), {2, 12});
+  const uint32_t values = made.tensor("values", f32({kAny, 2}), {12, 2}), y = made.output("y", f32(c.y), c.y_max);
+  made.step(NonZeroParams{}, {x}, {places}).late = true;
+  made.step(CastParams{static_cast<int64_t>(DataType::kF32), true}, {places}, {columns}).late = true;
+  made.step(TransposeParams{{1, 0}}, {columns}, {values}).late = true;
+  made.step(c.params, c.inputs(made, values, columns), {y}).late = true;
+  return made;
+}
+
+// Nothing found is an ordinary result: every tactic that takes such an op gives what reference code gives.
+TEST(LateShapes, EveryTacticTakesSizesOfZero) {
+  std::vector<EmptyCase> cases;
+  using List = std::vector<uint32_t>;
+  for (int64_t f = 0; f < static_cast<int64_t>(ReduceFunction::kCount); ++f) {
+    ReduceParams reduce;
+    reduce.function = static_cast<ReduceFunction>(f);
+    reduce.keepdims = false;
+    cases.push_back({"reduce rows", reduce, {2}, {2}, [](HandMadePlan& made, uint32_t values, uint32_t) {
+                       return List{values, made.constant<int64_t>("axes", s64({1}), {0})};
+                     }});
+    cases.push_back({"reduce columns", reduce, {2}, {2}, [](HandMadePlan& made, uint32_t, uint32_t columns) {
+                       return List{columns, made.constant<int64_t>("axes", s64({1}), {1})};
+                     }});
+    cases.push_back({"reduce all", reduce, {}, {}, [](HandMadePlan&, uint32_t values, uint32_t) { return List{values}; }});
+  }
+  cases.push_back({"concat", ConcatParams{0}, {kAny, 2}, {14, 2}, [](HandMadePlan& made, uint32_t values, uint32_t) {
+                     return List{values, made.constant<float>("c", f32({2, 2}), {1, 2, 3, 4})};
+                   }});
+  cases.push_back({"concat inside", ConcatParams{1}, {2, kAny}, {2, 27}, [](HandMadePlan& made, uint32_t, uint32_t columns) {
+                     return List{columns, made.constant<float>("c", f32({2, 3}), {1, 2, 3, 4, 5, 6}), columns};
+                   }});
+  cases.push_back({"pad", PadParams{}, {kAny, 2}, {15, 2}, [](HandMadePlan& made, uint32_t values, uint32_t) {
+                     return List{values, made.constant<int64_t>("pads", s64({4}), {1, 0, 2, 0})};
+                   }});
+  cases.push_back({"matmul of depth 0", MatMulParams{}, {2, 2}, {2, 2}, [](HandMadePlan&, uint32_t values, uint32_t columns) { return List{columns, values}; }});
+  cases.push_back({"matmul of no rows", MatMulParams{}, {kAny, 3}, {12, 3}, [](HandMadePlan& made, uint32_t values, uint32_t) {
+                     return List{values, made.constant<float>("w", f32({2, 3}), {1, 2, 3, 4, 5, 6})};
+                   }});
+  cases.push_back({"add", BinaryParams{}, {kAny, 2}, {12, 2}, [](HandMadePlan& made, uint32_t values, uint32_t) {
+                     return List{values, made.constant<float>("c", f32({2}), {1, 2})};
+                   }});
+  cases.push_back({"softmax", SoftmaxParams{}, {kAny, 2}, {12, 2}, [](HandMadePlan&, uint32_t values, uint32_t) { return List{values}; }});
+  int others = 0;
+  for (const EmptyCase& c : cases) {
+    const Engine reference = load(plan_of(c));
+    for (const Tactic* tactic : TacticRegistry::builtin().for_op(kind_of(c.params))) {
+      HandMadePlan made = plan_of(c);
+      if (!made.use_tactic(3, *tactic)) continue;
+      SCOPED_TRACE(std::string(c.name) + ' ' + to_string(c.params) + " by " + std::string(tactic->info().name));
+      ++others;
+      const Engine engine = load(made);
+      Replay want(reference), got(engine);
+      for (const std::vector<float>& x : {std::vector<float>(4, 0.0f), std::vector<float>{0, 1, 0, 1, 1, 1, 0, 0}, std::vector<float>(12, 0.0f), std::vector<float>{0, 0, 0, 5}}) {
+        ASSERT_TRUE(want(x).ok());
+        const Status status = got(x);
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(to_string(*got.context.shape("y")), to_string(*want.context.shape("y")));
+        const std::vector<float> a = want.y(), b = got.y();
+        ASSERT_EQ(a.size(), b.size());
+        for (size_t i = 0; i < a.size(); ++i)
+          EXPECT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || tolerance_of(kind_of(c.params), DataType::kF32).allows(b[i], a[i], 12, 9)) << a[i] << " / " << b[i];
+      }
+    }
+  }
+  EXPECT_GT(others, 40);
 }
 
 }  // namespace

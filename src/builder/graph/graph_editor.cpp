@@ -161,6 +161,52 @@ bool same_everywhere(const Inferred& output) {
   return true;
 }
 
+double number_at(DataType dtype, const Blob& blob, int64_t i) {
+  if (dtype == DataType::kF32) return static_cast<double>(reinterpret_cast<const float*>(blob.data())[i]);
+  if (dtype == DataType::kF64) return reinterpret_cast<const double*>(blob.data())[i];
+  return static_cast<double>(read_index({dtype, Shape{i + 1}, blob.data(), true}, i));
+}
+
+// Whether outputs that agree at every probe are the same for all shapes between, too. n mod 8 may be 0 at every probe and is
+// not 0 everywhere: so they must follow from the ends between which each operand varies.
+bool holds_between_probes(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs,
+                          std::span<const Inferred> inferred) {
+  if (graph.probe_count() == 1 || kind_of(params) == OpKind::kShape) return true;
+  Operands operands = operands_at(graph, inputs, 0);
+  bool varies = false;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k] == kNone || graph.is_constant(inputs[k])) continue;
+    const Value& value = graph.value(inputs[k]);
+    const DataType dtype = value.type.dtype;
+    if (!is_float(dtype) && !is_integer(dtype) && dtype != DataType::kBool) return false;
+    for (const Shape& shape : value.probe_shapes)
+      if (!(shape == value.probe_shapes[0])) return false;
+    varies = true;
+    Blob least = *value.probe_values[0], most = least;
+    const size_t size = element_bytes(dtype);
+    for (const auto& at : value.probe_values)
+      for (int64_t i = 0; i < value.probe_shapes[0].elements(); ++i) {
+        const size_t offset = static_cast<size_t>(i) * size;
+        if (number_at(dtype, *at, i) < number_at(dtype, least, i)) std::memcpy(least.data() + offset, at->data() + offset, size);
+        if (number_at(dtype, *at, i) > number_at(dtype, most, i)) std::memcpy(most.data() + offset, at->data() + offset, size);
+      }
+    BoundedInput& input = operands.inputs[k];
+    input.input.data = nullptr;
+    operands.held.push_back(std::make_shared<const Blob>(std::move(least)));
+    input.least = operands.held.back()->data();
+    operands.held.push_back(std::make_shared<const Blob>(std::move(most)));
+    input.most = operands.held.back()->data();
+  }
+  if (!varies) return true;
+  std::vector<BoundedOutput> outputs;
+  for (const Inferred& output : inferred) outputs.push_back({output.dtype, output.shapes[0], 0});
+  std::vector<Blob> least, most;
+  if (!bound_values(params, operands.inputs, outputs, least, most)) return false;
+  for (size_t i = 0; i < inferred.size(); ++i)
+    if (least[i] != *inferred[i].values[0] || most[i] != *inferred[i].values[0]) return false;
+  return true;
+}
+
 }  // namespace
 
 namespace {
@@ -232,7 +278,8 @@ void GraphEditor::remove_use(ValueId value, NodeId node) {
 }
 
 ValueId GraphEditor::add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes) {
-  graph_.probe_count_ = std::max(graph_.probe_count_, probe_shapes.size());
+  const size_t probes_before = graph_.probe_count_;
+  graph_.probe_count_ = std::max(probes_before, probe_shapes.size());
   Value value;
   value.name = unique_name(std::move(name));
   value.is_input = true;
@@ -243,6 +290,7 @@ ValueId GraphEditor::add_input(std::string name, DataType dtype, std::vector<Sha
   const auto id = static_cast<ValueId>(graph_.values_.size() - 1);
   graph_.inputs_.push_back(id);
   // Inputs added earlier, static ones, get as many probes.
+  if (graph_.probe_count_ == probes_before) return id;
   for (Value& other : graph_.values_) other.probe_shapes.resize(graph_.probe_count_, other.probe_shapes.front());
   return id;
 }
@@ -312,7 +360,8 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   node.inputs = std::move(inputs);
   node.bodies = std::move(bodies);
   // A node keeps all its outputs or none: how many it has may be part of what it means, as for Split.
-  const bool constant = known && std::all_of(inferred.begin(), inferred.end(), same_everywhere);
+  const bool constant = known && std::all_of(inferred.begin(), inferred.end(), same_everywhere) &&
+                        holds_between_probes(graph_, node.params, node.inputs, inferred);
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
   for (size_t i = 0; i < output_names.size(); ++i) {
     if (output_names[i].empty()) {
@@ -489,8 +538,13 @@ void GraphEditor::add_note(NodeId node, std::string note) { graph_.nodes_[node].
 void GraphEditor::absorb_origins(NodeId node, NodeId other) {
   Node& to = graph_.nodes_[node];
   const Node& from = graph_.nodes_[other];
-  for (const std::string& origin : from.origins)
-    if (std::find(to.origins.begin(), to.origins.end(), origin) == to.origins.end()) to.origins.push_back(origin);
+  // One by one where they are few; what stands for thousands of nodes must not be searched thousands of times.
+  if (from.origins.size() * to.origins.size() <= 1024) {
+    for (const std::string& origin : from.origins)
+      if (std::find(to.origins.begin(), to.origins.end(), origin) == to.origins.end()) to.origins.push_back(origin);
+  } else {
+    to.origins.insert(to.origins.end(), from.origins.begin(), from.origins.end());
+  }
   to.notes.insert(to.notes.end(), from.notes.begin(), from.notes.end());
 }
 

@@ -1,6 +1,7 @@
 // Normalisations, softmax, and reductions.
 #include "builder/onnx/shared_attributes.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace ingot {
@@ -57,9 +58,14 @@ void import_batch_norm(NodeImporter& node) {
     if (node.has_output(i)) return node.unsupported("outputs of training are not supported; export the model for inference");
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < 5; ++i) inputs.push_back(node.required(i));
-  if (spatial) return node.alias(node.add(params, inputs));
-  // Before opset 9 each element of a picture may have statistics of its own: scale, shift, mean, variance [C, d…].
   if (!node.ok()) return;
+  // Scale and statistics may be of wider types than the picture.
+  const DataType type = node.dtype(inputs[0]);
+  const bool mixed = std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) { return node.dtype(input) != type; });
+  if (mixed)
+    for (ValueId& input : inputs) input = node.cast(input, DataType::kF32);
+  if (spatial) return node.alias(mixed ? node.cast(node.add(params, inputs), type) : node.add(params, inputs));
+  // Before opset 9 each element of a picture may have statistics of its own: scale, shift, mean, variance [C, d…].
   const ValueId epsilon = node.scalar_constant("epsilon", node.dtype(inputs[0]), params.epsilon);
   const ValueId deviation = node.unary(UnaryFunction::kSqrt, node.binary(BinaryFunction::kAdd, inputs[4], epsilon));
   const ValueId normalised = node.binary(BinaryFunction::kDiv, node.binary(BinaryFunction::kSub, inputs[0], inputs[3]), deviation);
@@ -72,7 +78,25 @@ void import_layer_norm(NodeImporter& node) {
   params.epsilon = node.number("epsilon", 1e-5f);
   params.rms = node.op_type() != "LayerNormalization";
   check_stash_type(node);
-  node.result(params, {node.required(0), node.required(1), node.input(2)});
+  const ValueId x = node.required(0);
+  ValueId scale = node.required(1), bias = node.input(2);
+  if (!node.ok()) return;
+  // The op wants scale and bias in the shape of what is normalised; ONNX lets them broadcast to it.
+  const int axis = static_cast<int>(node.axis(params.axis, node.rank(x)));
+  const auto widened = [&](ValueId value) {
+    if (value == kNone || !node.ok()) return value;
+    const Shape &whole = node.type(x).shape, &shape = node.type(value).shape;
+    bool fits = shape.rank == whole.rank - axis;
+    for (int i = 0; fits && i < shape.rank; ++i) fits = shape[i] != 1 || whole[axis + i] == 1;
+    return fits ? value : node.add(ExpandParams{}, {value, node.dims_of(x, axis, whole.rank)});
+  };
+  scale = widened(scale);
+  bias = widened(bias);
+  if (!node.ok()) return;
+  if (node.dtype(x) != DataType::kF64) return node.result(params, {x, scale, bias});
+  const std::vector<ValueId> outputs = node.add_all(params, {x, scale, bias}, std::max<size_t>(node.output_count(), 1));
+  for (size_t i = 0; i < node.output_count() && node.ok(); ++i)  // statistics of doubles are stored as floats
+    if (node.has_output(i)) node.alias(i == 0 ? outputs[0] : node.cast(outputs[i], DataType::kF32), i);
 }
 
 void import_instance_norm(NodeImporter& node) {

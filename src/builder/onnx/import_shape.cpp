@@ -87,7 +87,9 @@ void import_split(NodeImporter& node) {
   if (sizes == kNone && node.version() < 18 && size >= 0 && size % count != 0)
     return node.invalid("dim cannot be split into equal parts: got " + std::to_string(size) + ", need a multiple of " +
                         std::to_string(count));
-  node.result(SplitParams{axis}, {x, sizes});
+  // All parts are made, used or not.
+  const std::vector<ValueId> made = node.add_all(SplitParams{axis}, {x, sizes}, static_cast<size_t>(count));
+  for (size_t i = 0; i < made.size(); ++i) node.alias(made[i], i);
 }
 
 void import_slice(NodeImporter& node) {

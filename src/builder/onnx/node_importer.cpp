@@ -283,10 +283,14 @@ ValueId NodeImporter::concat(std::vector<ValueId> parts, int64_t axis) {
 
 void NodeImporter::result(OpParams params, std::vector<ValueId> inputs) {
   if (!ok()) return;
-  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs),
-                                      {proto_.output().begin(), proto_.output().end()});
+  std::vector<std::string> names(proto_.output().begin(), proto_.output().end());
+  while (!names.empty() && names.back().empty()) names.pop_back();
+  for (std::string& name : names)  // an op makes all outputs up to the last one that is used
+    if (name.empty()) name = fresh_name("");
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), names);
   if (!added.ok()) return take(added.take_status());
   outputs_ = std::move(added->outputs);
+  outputs_.resize(static_cast<size_t>(proto_.output_size()), kNone);
 }
 
 void NodeImporter::result_of(OpParams params, std::vector<ValueId> inputs, size_t outputs) {

@@ -1,6 +1,8 @@
 // A node whose inputs are all constant is computed now, by its reference code, unless the result would bloat the engine: each
 // result is limited, and so is what all of them add to the model. Bodies of control flow get the constants that they capture.
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "builder/graph/graph_editor.h"
 #include "builder/passes/passes.h"
@@ -14,27 +16,37 @@ constexpr int64_t kAlwaysAllowed = 1 << 20;    // except for small results, as o
 constexpr int64_t kMaxAdded = int64_t{64} << 20;  // by all results, beyond their inputs' bytes,
 constexpr int64_t kMaxAddedTimes = 4;             // and these times the model's constants
 
-// The scales of Q and DQ are for the quantise stage, which must see weights in their stored form.
-// room: bytes that may still be added; taken off where the answer is yes.
-bool may_fold(const Graph& graph, const Node& node, int64_t& room) {
-  if (node.kind() == OpKind::kQuantizeLinear || node.kind() == OpKind::kDequantizeLinear || is_control_flow(node.kind())) return false;
+struct Growth {
   int64_t input_bytes = 0, output_bytes = 0;
+};
+
+// Nothing where an operand is not constant. The scales of Q and DQ are for the quantise stage, which must see weights in their
+// stored form.
+std::optional<Growth> growth_of(const Graph& graph, const Node& node) {
+  if (node.kind() == OpKind::kQuantizeLinear || node.kind() == OpKind::kDequantizeLinear || is_control_flow(node.kind())) return std::nullopt;
+  Growth growth;
   for (ValueId input : node.inputs) {
     if (input == kNone) continue;
-    if (!graph.is_constant(input) || graph.value(input).type.quant) return false;
-    input_bytes += graph.value(input).type.bytes();
+    if (!graph.is_constant(input) || graph.value(input).type.quant) return std::nullopt;
+    growth.input_bytes += graph.value(input).type.bytes();
   }
   for (ValueId output : node.outputs) {
     if (output == kNone) continue;
     const TensorType& type = graph.value(output).type;
-    if (type.quant || type.bytes() < 0) return false;
-    output_bytes += type.bytes();
+    if (type.quant || type.bytes() < 0) return std::nullopt;
+    growth.output_bytes += type.bytes();
   }
-  if (output_bytes > kMaxBytes || (output_bytes > kAlwaysAllowed && output_bytes > kMaxGrowth * input_bytes)) return false;
-  const int64_t added = std::max<int64_t>(output_bytes - input_bytes, 0);
-  if (added > room) return false;
-  room -= added;
-  return true;
+  return growth;
+}
+
+// Why a result is too large to be kept; empty if it is not. room: bytes that may still be added.
+std::string why_too_large(const Growth& growth, int64_t room) {
+  const auto most = [&](const char* what, int64_t need) {
+    return "computed in each run: folded it would take " + std::to_string(growth.output_bytes) + " bytes, need ≤ " + std::to_string(need) + what;
+  };
+  if (growth.output_bytes > kMaxBytes) return most(" for a tensor", kMaxBytes);
+  if (growth.output_bytes > std::max(kAlwaysAllowed, kMaxGrowth * growth.input_bytes)) return most(", 16 times its inputs", std::max(kAlwaysAllowed, kMaxGrowth * growth.input_bytes));
+  return growth.output_bytes - growth.input_bytes > room ? most(", the rest of what all of the model may add", room) : std::string();
 }
 
 // The value of every output; the left-out ones too, since reference code writes all it is given a type for.
@@ -79,7 +91,13 @@ Status fold_constants(Graph& graph, const BuildOptions&) {
     if (graph.is_constant(id)) room += kMaxAddedTimes * static_cast<int64_t>(graph.value(id).constant->size());
   for (NodeId id : graph.topological_order()) {
     if (!graph.node(id).bodies.empty()) sink_constants(editor, id);
-    if (!may_fold(graph, graph.node(id), room)) continue;
+    const auto growth = growth_of(graph, graph.node(id));
+    if (!growth) continue;
+    if (std::string why = why_too_large(*growth, room); !why.empty()) {
+      editor.add_note(id, std::move(why));
+      continue;
+    }
+    room -= std::max<int64_t>(growth->output_bytes - growth->input_bytes, 0);
     // What fails now (an index out of range) fails at run time too, if that place is ever reached.
     if (!compute(graph, graph.node(id), results).ok()) continue;
     const std::vector<ValueId> outputs = graph.node(id).outputs;

@@ -37,7 +37,10 @@ struct Plan {
   int64_t bias_bytes() const { return round_up(outputs * 4, 16); }
   int64_t blob_bytes() const { return bias_bytes() + outputs * k_pitch(); }
   // Bytes of k that lie side by side and may be fetched together.
-  int64_t piece() const { return std::gcd(std::gcd(group_channels(), channels), int64_t{16}); }
+  int64_t piece() const {
+    const int64_t common = std::gcd(std::gcd(group_channels(), channels), int64_t{16});
+    return common >= 4 ? common : 1;
+  }
   bool direct() const { return dense && piece() == 16; }
   const char* loader() const { return direct() ? "direct" : piece() == 16 ? "taps" : piece() >= 4 ? "pieces" : "bytes"; }
 };

@@ -116,4 +116,82 @@ struct ReformatParams {     // [batch][channels][pixels] ↔ [batch][pixels][cha
   int32_t element_bytes;
 };
 
+inline constexpr int kMaxDims = 16;  // of a strided copy
+
+struct CopyParams {         // target[Σ i·target_stride] = source[Σ i·source_stride]; strides in elements
+  const void* source;
+  void* target;
+  int64_t elements;
+  int32_t rank, element_bytes;  // 1, 2, 4 or 8
+  int64_t dims[kMaxDims], source_strides[kMaxDims], target_strides[kMaxDims];
+};
+
+// f32 from here on.
+struct UnaryF32 {
+  const float* x;
+  float* y;
+  int64_t elements;
+  int32_t function;         // UnaryFunction
+  float alpha, beta;
+};
+
+struct BinaryF32 {          // y = f(a ∘ b), dense y; strides of a and b are 0 where they are broadcast
+  const float *a, *b;
+  float* y;
+  int64_t elements;
+  int32_t rank, operation;  // BinaryFunction
+  int32_t function;         // the activation behind it
+  float alpha, beta;
+  int64_t dims[8], a_strides[8], b_strides[8];
+};
+
+struct RowsF32 {            // softmax and norms over `length` elements that lie `stride` apart; one block for each row
+  const float *x, *scale, *bias;
+  float* y;
+  int64_t rows, length, stride;  // row r starts at (r / stride)·length·stride + r % stride
+  float epsilon;
+  int32_t rms, log;
+};
+
+struct ReduceF32 {          // one block for each result
+  const float* x;
+  float* y;
+  int64_t results, set_size;
+  int32_t function;         // ReduceFunction
+  int32_t kept_rank, reduced_rank;
+  int64_t kept_dims[8], kept_strides[8], reduced_dims[8], reduced_strides[8];
+};
+
+struct AttentionF32 {       // one block for each query row
+  const float *q, *k, *v, *mask;
+  float* y;
+  int64_t rows;             // B·H·S
+  int32_t heads, queries, keys, depth, values;
+  int32_t k_transposed;
+  float scale;
+  int64_t mask_strides[4];  // of b, h, s, t; 0 where broadcast
+};
+
+struct GatherParams {       // y[o, i, n] = x[o, index[i], n]; an index out of range gives zeros
+  const void* x;
+  const void* indices;
+  void* y;
+  int64_t elements, indices_count, inner, dim;
+  int32_t element_bytes, wide_indices;
+};
+
+struct CastParams {
+  const void* x;
+  void* y;
+  int64_t elements;
+  int32_t from, to;         // DataType: f32, s32, s64, bool, u8
+};
+
+struct PoolF32 {
+  const float* x;
+  float* y;
+  Image image;
+  int32_t pad_end_h, pad_end_w, channels, channels_last, is_max, count_padding;
+};
+
 }  // namespace ingot::cuda

@@ -45,7 +45,10 @@ std::string_view module_of(std::string_view kernel) {
   struct Row { std::string_view prefix, module; };
   static constexpr Row kRows[] = {{"igemm_s8", "igemm_s8"},   {"depthwise_s8", "depthwise_s8"}, {"pool_s8", "pool_s8"},
                                   {"quantize", "convert_s8"}, {"dequantize", "convert_s8"},     {"table_s8", "convert_s8"},
-                                  {"add_s8", "convert_s8"},   {"turn_", "convert_s8"}};
+                                  {"add_s8", "convert_s8"},   {"turn_", "convert_s8"},       {"copy_strided", "move"},
+                                  {"gather_", "move"},        {"unary_f32", "pointwise_f32"}, {"binary_f32", "pointwise_f32"},
+                                  {"cast_", "pointwise_f32"}, {"softmax_f32", "rows_f32"},   {"layer_norm_f32", "rows_f32"},
+                                  {"reduce_f32", "rows_f32"}, {"attention_f32", "rows_f32"}, {"pool_f32", "rows_f32"}};
   for (const Row& row : kRows)
     if (kernel.starts_with(row.prefix)) return row.module;
   return {};

@@ -32,6 +32,7 @@ Status read_ranges(std::string_view op, std::string_view name, Inputs inputs, si
   list = {};
   if (index >= inputs.size() || !inputs[index].input.present) return {};
   OpInput input = inputs[index].input;
+  if (input.dtype != DataType::kS64 && input.dtype != DataType::kS32) return refuse(op, "type of " + std::string(name), to_string(input.dtype), "s64");
   const int64_t count = input.shape.elements();
   if (count < 0 || count > static_cast<int64_t>(list.least.size())) return refuse(op, "elements of " + std::string(name), std::to_string(count), "16 or fewer");
   list.count = static_cast<int>(count);
@@ -297,10 +298,9 @@ int64_t most_kept(int64_t dim, bool is_late, int64_t start, int64_t end, int64_t
   int64_t most = 0;
   std::vector<int64_t> dims = {dim};
   for (int64_t corner : {start, end})
-    for (int64_t d : {-1, 0, 1}) {
-      const int64_t size = corner == INT64_MIN || corner == INT64_MAX ? dim : (corner < 0 ? -corner : corner) + d;
-      if (is_late && size >= 0 && size <= dim) dims.push_back(size);
-    }
+    for (int64_t d : {-1, 0, 1})
+      if (is_late && corner >= -dim && corner <= dim)
+        if (const int64_t size = (corner < 0 ? -corner : corner) + d; size >= 0 && size <= dim) dims.push_back(size);
   for (int64_t size : dims) {
     const OpInput inputs[] = {{DataType::kS8, Shape{size}, nullptr, true}, list(one), list(other), list(third), list(fourth)};
     OpOutput output;
