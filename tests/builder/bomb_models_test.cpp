@@ -397,15 +397,13 @@ ModelMaker loop(int64_t trips, const char* body_op, bool stack = false) {
 }
 
 TEST(BombModels, LoopsWithoutEnd) {
-  expect_defused(loop(-1, "Relu"), "loop");
-  expect_defused(loop(int64_t{1} << 62, "Relu"), "loop");
-}
-
-TEST(BombModels, LoopsThatGrow) {
-  expect_defused(loop(100, "Double"), "");
-  expect_defused(loop(-1, "Grow"), "");
-  expect_defused(loop(int64_t{1} << 40, "Relu", true), "");
-  EXPECT_EQ(expect_answer(loop(3, "Grow")).code, StatusCode::kOk);
+  for (int64_t trips : {int64_t{-1}, int64_t{1} << 62}) {
+    Limits patient;
+    patient.seconds = 120;
+    const Outcome outcome = expect_answer(loop(trips, "Relu"), patient);
+    EXPECT_NE(outcome.message.find("loops ran too long: got more than 16777216 iterations"), std::string::npos) << outcome.message;
+    EXPECT_LT(outcome.peak_bytes, 300 * kMiB);
+  }
 }
 
 }  // namespace
