@@ -234,11 +234,13 @@ Expected<bool> GraphImporter::unroll_loop(NodeImporter& view, const onnx::NodePr
     INGOT_TRY(import_renamed(body, index, depth_ + 1));
     INGOT_ASSIGN(const ValueId next, value_of(body.output(0).name()));
     if (next == kNone) return false;
+    if (is_aggregate(next)) return unsupported("its condition is a sequence or an optional value: need a tensor");
     if (!graph_.is_constant(next)) return unsupported("its condition is computed at run time while shapes change from one iteration to the next");
     for (int s = 1; s < body.output_size(); ++s) {
       INGOT_ASSIGN(const ValueId made, value_of(body.output(s).name()));
       if (made == kNone) return false;
       if (static_cast<size_t>(s) <= states) values[static_cast<size_t>(s - 1)] = made;
+      else if (is_aggregate(made)) return unsupported("a stacked output is a sequence or an optional value: need a tensor");
       else elements[static_cast<size_t>(s - 1) - states].push_back(view.unsqueeze(made, {0}));
     }
     if (!is_constant_true(graph_, next)) break;
