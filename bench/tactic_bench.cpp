@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#ifdef INGOT_WITH_ONEDNN
+#include "ingot/onednn.h"
+#endif
 #include "problem_data.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/tactic_registry.h"
@@ -82,6 +85,9 @@ int fail(const Status& status) {
 }  // namespace ingot
 
 int main(int argc, char** argv) {
+#ifdef INGOT_WITH_ONEDNN
+  ingot::add_onednn_tactics();
+#endif
   ingot::Options options;
   const char* file = nullptr;
   std::string text;

@@ -1,7 +1,8 @@
 // CLI11 reports by exceptions; they end here.
 #include "cli.h"
 
-#include <sys/stat.h>
+#include "data/file_bytes.h"
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,10 @@
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
+
+#ifdef INGOT_WITH_ONEDNN
+#include "ingot/onednn.h"
+#endif
 
 namespace ingot::cli {
 namespace {
@@ -48,8 +53,9 @@ ExitCode exit_code(StatusCode code) {
 
 ExitCode fail(std::string_view tool, const Status& status) {
   std::string line = std::string(tool) + ": error: " + std::string(status.message());
+  const bool is_list = status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kInvalidModel;
   for (char& c : line)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    if (static_cast<unsigned char>(c) < ' ' && !(c == '\n' && is_list)) c = ' ';
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
   return exit_code(status.code());
@@ -72,12 +78,19 @@ void add_standard_options(CLI::App& app, StandardOptions& options) {
   app.add_option("--json", options.json_path, "write the result as JSON to FILE (- for standard output)")->type_name("FILE");
 }
 
+void add_backend_option(CLI::App& app, std::string& backend) {
+  app.add_option("--backend", backend, "which plan of the engine: cpu, cuda (default: the best that this machine runs)")->check(CLI::IsMember({"cpu", "cuda"}));
+}
+
 void add_cpu_level_option(CLI::App& app, std::string& level) {
   app.add_option("--cpu-level", level, "uses no newer instructions than these")
       ->check(CLI::IsMember({"scalar", "avx2", "avx_vnni", "avx512_vnni"}));
 }
 
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
+#ifdef INGOT_WITH_ONEDNN
+  add_onednn_tactics();  // any tool may meet an engine that uses them
+#endif
   try {
     app.parse(argc, argv);
     return std::nullopt;
@@ -113,20 +126,7 @@ Status write_json(const StandardOptions& options, const nlohmann::json& report) 
     const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
     return written ? Status() : write_error("standard output");
   }
-  // A device or a pipe is written to; only a file may be replaced.
-  struct stat target;
-  const bool special = ::stat(options.json_path.c_str(), &target) == 0 && !S_ISREG(target.st_mode);
-  const std::string partial = special ? options.json_path : options.json_path + ".part";
-  std::FILE* file = std::fopen(partial.c_str(), "wb");
-  if (!file) return write_error(options.json_path);
-  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = std::fclose(file) == 0 && written;
-  if (!written || (!special && std::rename(partial.c_str(), options.json_path.c_str()) != 0)) {
-    Status status = write_error(options.json_path);
-    if (!special) std::remove(partial.c_str());
-    return status;
-  }
-  return {};
+  return save_bytes(options.json_path, std::as_bytes(std::span(text)));
 }
 
 ProgressLine::ProgressLine(std::FILE* stream) : stream_(stream), enabled_(isatty(fileno(stream)) == 1) {}

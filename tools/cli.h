@@ -23,7 +23,8 @@ enum ExitCode : int {
 };
 ExitCode exit_code(StatusCode code);
 
-// Prints "<tool>: error: <message>" as one line to stderr (line breaks become blanks) and returns the exit code.
+// Prints "<tool>: error: <message>" to stderr and returns the exit code. It is one line (line breaks become blanks), but for
+// what is wrong with a model, which may be a list.
 ExitCode fail(std::string_view tool, const Status& status);
 
 // The same for a command line that makes no sense.
@@ -38,6 +39,7 @@ struct StandardOptions {
 void add_standard_options(CLI::App& app, StandardOptions& options);
 // --cpu-level, one of the instruction sets that the runtime knows.
 void add_cpu_level_option(CLI::App& app, std::string& level);
+void add_backend_option(CLI::App& app, std::string& backend);
 // nullopt: go on; otherwise the exit code (help and version were printed, or the usage error was).
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv);
 // A number within both ends; NaN is in no range.

@@ -12,6 +12,7 @@
 #include "ingot/builder.h"
 #include "latency.h"
 #include "run_samples.h"
+#include "runtime/plan.h"
 #include "sample_options.h"
 
 namespace {
@@ -117,6 +118,10 @@ Status check(const Flags& flags) {
   options.timing_cache = flags.timing_cache;
   options.calibration = files.source.get();  // for the shapes only
   for (const TensorInfo& input : engine.inputs()) options.profiles.push_back({input.name, input.min, input.opt, input.max});
+  // Tensors whose size depends on data are held to the same limits.
+  for (const Step& step : engine.plan().steps)
+    for (uint32_t slot : step.outputs)
+      if (step.late && slot != kNoIndex) options.limits.push_back({engine.plan().slots[slot].name, engine.plan().slots[slot].max_shape});
   cli::ProgressLine line;
   options.progress = [&](const Progress& p) { line.update("building the reference: " + std::string(p.stage), p.done, p.total, p.seconds_left); };
   options.stop = cli::stop_on_interrupt();
@@ -270,6 +275,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", flags.seconds, "how long to time both, beyond the samples")->capture_default_str()->check(cli::finite_range(0, 1e6));
   app.add_option("--threads", flags.runtime.threads, "threads of a run")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, flags.runtime.cpu_level);
+  cli::add_backend_option(app, flags.runtime.backend);
   app.add_option("--timing-cache", flags.timing_cache, "timings for the reference's build")->type_name("FILE");
   app.add_option("--table", flags.table, "prints the table of an earlier --json and does nothing else")->type_name("FILE");
   cli::add_sample_flags(app, flags.samples);

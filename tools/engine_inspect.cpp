@@ -18,11 +18,12 @@ void print_tensors(const char* what, const std::vector<TensorInfo>& tensors, boo
     std::printf("%s %s: %s %s", what, tensor.name.c_str(), std::string(to_string(tensor.dtype)).c_str(), to_string(tensor.shape).c_str());
     if (with_profile && !tensor.shape.is_static())
       std::printf("  (min %s, opt %s, max %s)", to_string(tensor.min).c_str(), to_string(tensor.opt).c_str(), to_string(tensor.max).c_str());
+    if (!with_profile && !tensor.shape.is_static()) std::printf("  (at most %s)", to_string(tensor.max).c_str());
     std::printf("\n");
   }
 }
 
-void print_layer(const nlohmann::json& layer, bool all) {
+void print_layer(const nlohmann::json& layer, bool all, const std::string& indent = "") {
   const auto text = [&](const char* key) { return layer.contains(key) ? layer[key].get<std::string>() : std::string("-"); };
   char time[24] = "-";
   if (layer.contains("microseconds")) std::snprintf(time, sizeof time, "%.1f", layer["microseconds"].get<double>());
@@ -32,9 +33,12 @@ void print_layer(const nlohmann::json& layer, bool all) {
     std::snprintf(us, sizeof us, " (%.1f us)", layer["runner_up"]["microseconds"].get<double>());
     runner_up = layer["runner_up"]["tactic"].get<std::string>() + us;
   }
-  std::printf("%-9s %9s  %-34s %-44s %s\n", text("precision").c_str(), time, text("tactic").c_str(), runner_up.c_str(), text("name").c_str());
+  std::printf("%-9s %9s  %-34s %-44s %s\n", text("precision").c_str(), time, text("tactic").c_str(), runner_up.c_str(), (indent + text("name")).c_str());
   if (layer.contains("notes"))
     for (const auto& note : layer["notes"]) std::printf("%22s- %s\n", "", note.get<std::string>().c_str());
+  if (layer.contains("bodies"))
+    for (const auto& body : layer["bodies"])
+      for (const auto& inner : body) print_layer(inner, all, indent + "  ");
   if (!all) return;
   if (layer.contains("refused"))
     for (const auto& refusal : layer["refused"])
@@ -64,6 +68,7 @@ int main(int argc, char** argv) {
   print_tensors("output", engine->outputs(), false);
   std::printf("arena %.1f KB for each context, weights %.1f KB shared, %zu steps\n", static_cast<double>(engine->arena_bytes()) / 1e3,
               static_cast<double>(engine->weight_bytes()) / 1e3, engine->plan().steps.size());
+  if (engine->run_allocates()) std::printf("runs allocate: some layers are oneDNN's, permitted by --tactics\n");
   try {
     if (report.is_object() && report.contains("layers")) {
       const auto& summary = report["summary"];
@@ -80,6 +85,7 @@ int main(int argc, char** argv) {
     return cli::fail(kTool, Status(StatusCode::kInvalidEngine, "'" + path + "': its build report cannot be read"));
   }
   nlohmann::json json = {{"target", engine->target()}, {"model_hash", engine->model_hash()}, {"arena_bytes", engine->arena_bytes()},
-                         {"weight_bytes", engine->weight_bytes()}, {"report", report.is_discarded() ? nlohmann::json() : report}};
+                         {"weight_bytes", engine->weight_bytes()}, {"run_allocates", engine->run_allocates()},
+                         {"report", report.is_discarded() ? nlohmann::json() : report}};
   return cli::finish(kTool, cli::write_json(standard, json));
 }

@@ -109,8 +109,10 @@ Expected<ReferenceRun> run_reference(const TestProblem& problem, std::vector<Sha
   std::vector<TensorRef> outputs;
   for (size_t i = 0; i < problem.inputs.size(); ++i)
     inputs.push_back(problem.inputs[i].present ? ConstTensorRef{&input_types[i], run.inputs[i].data()} : ConstTensorRef{});
-  for (size_t i = 0; i < problem.outputs.size(); ++i) outputs.push_back({&output_types[i], run.outputs[i].data()});
+  run.produced_shapes = run.output_shapes;
+  for (size_t i = 0; i < problem.outputs.size(); ++i) outputs.push_back({&output_types[i], run.outputs[i].data(), &run.produced_shapes[i]});
   INGOT_TRY(run_reference(problem.params, inputs, outputs));
+  for (size_t i = 0; i < problem.outputs.size(); ++i) run.outputs[i].resize(bytes_of(output_types[i], run.produced_shapes[i]));
   return run;
 }
 
@@ -176,7 +178,7 @@ void LoadedTactic::set(const ReferenceRun& run) {
     }
   };
   input_shapes_ = run.input_shapes;
-  output_shapes_ = run.output_shapes;
+  output_shapes_ = produced_shapes_ = run.output_shapes;
   fill(inputs_, problem_->inputs, input_shapes_, &run.inputs);
   fill(outputs_, problem_->outputs, output_shapes_, nullptr);
 }
@@ -191,7 +193,9 @@ Status LoadedTactic::run(ThreadPool& pool) {
   args.inputs = {inputs, inputs_.size()};
   args.outputs = {outputs, outputs_.size()};
   args.input_shapes = input_shapes_;
-  args.output_shapes = output_shapes_;
+  produced_shapes_ = output_shapes_;
+  args.output_shapes = produced_shapes_;
+  args.produced_shapes = produced_shapes_;
   args.workspace = workspace_.data;
   args.pool = &pool;
   return kernel_->run(args);
@@ -207,7 +211,7 @@ Expected<std::vector<std::vector<std::byte>>> LoadedTactic::outputs() const {
   if (!intact(workspace_)) return Status(StatusCode::kInternal, "written behind the workspace");
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TensorType& type = problem_->outputs[i].type;
-    std::vector<std::byte> result(outputs_[i].bytes);
+    std::vector<std::byte> result(bytes_of(type, produced_shapes_[i]));
     if (!intact(outputs_[i])) return Status(StatusCode::kInternal, "written behind output " + std::to_string(i));
     if (type.layout == Layout::kChannelsLast)
       change_layout(outputs_[i].data, result.data(), output_shapes_[i], element_bytes(type.dtype), Layout::kChannelsLast);

@@ -34,6 +34,7 @@ Expected<std::vector<OpOutput>> output_types(const TestProblem& problem, std::sp
 // Inputs and the reference's outputs, all row-major.
 struct ReferenceRun {
   std::vector<Shape> input_shapes, output_shapes;
+  std::vector<Shape> produced_shapes;  // output_shapes, but for ops that count their output: what they made
   std::vector<std::vector<std::byte>> inputs, outputs;
 };
 Expected<ReferenceRun> run_reference(const TestProblem& problem, std::vector<Shape> input_shapes);
@@ -64,7 +65,7 @@ class LoadedTactic {
   uint32_t packed_ = 0;
   std::unique_ptr<Kernel> kernel_;
   std::vector<Memory> inputs_, outputs_;
-  std::vector<Shape> input_shapes_, output_shapes_;
+  std::vector<Shape> input_shapes_, output_shapes_, produced_shapes_;
 };
 
 // Channels last ↔ row-major.

@@ -1,12 +1,15 @@
 // A recipe given by name is a file if one exists, else flags.
 #include "sample_options.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
+#include "data/file_bytes.h"
 #include "ingot/builder.h"
 
 namespace ingot::cli {
@@ -16,6 +19,8 @@ void add_sample_flags(CLI::App& app, SampleFlags& flags) {
                  "how images become tensors: a recipe file, or flags as resize=224x224,color=rgb,mean=127.5,scale=0.0078125")
       ->type_name("RECIPE");
   app.add_option("--raw-shape", flags.raw_shape, "shape of raw f32 files, as 1x3x224x224")->type_name("SHAPE");
+  flags.decode_threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 4);
+  app.add_option("--decode-threads", flags.decode_threads, "threads that read and decode samples ahead (default: one less than there are cores, 1 to 4; 0: none)")->type_name("N")->check(CLI::Range(0, 256));
   app.add_option("--batch", flags.batch, "rows per run (default: images one by one, arrays as stored)")->type_name("N");
 }
 
@@ -24,23 +29,19 @@ std::string check_profile(const std::string& text) {
   return profile.ok() ? std::string() : std::string(profile.status().message());
 }
 
-Expected<std::string> read_text_file(const std::string& path) {
-  // Devices and pipes may never end.
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return Status(StatusCode::kNotFound, "'" + path + "': there is no such file");
-  if (!std::filesystem::is_regular_file(path, error)) return Status(StatusCode::kInvalidArgument, "'" + path + "': cannot be read: not a regular file");
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file) return Status(StatusCode::kNotFound, "'" + path + "': cannot be read: " + std::strerror(errno));
-  text << file.rdbuf();
-  return text.str();
+std::string check_limit(const std::string& text) {
+  const auto limit = parse_limit(text);
+  return limit.ok() ? std::string() : std::string(limit.status().message());
 }
+
+Expected<std::string> read_text_file(const std::string& path) { return load_text(path); }
 
 Expected<SampleFiles> open_samples(const std::string& path, const SampleFlags& flags, std::vector<std::string> input_names) {
   SampleOptions options;
   options.path = path;
   options.input_names = std::move(input_names);
   options.batch = flags.batch;
+  options.threads = flags.decode_threads;
   if (!flags.preprocess.empty()) {
     if (std::filesystem::exists(flags.preprocess)) {
       INGOT_ASSIGN(const std::string text, read_text_file(flags.preprocess));

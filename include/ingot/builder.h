@@ -32,6 +32,15 @@ struct ShapeProfile {
 // "x=1x3x48x32:1x3x48x320:8x3x48x960"; a single shape stands for all three.
 Expected<ShapeProfile> parse_profile(std::string_view text);
 
+// The most that a tensor's dims may be where they depend on data, as the boxes that a detector finds: sizes memory. A run that
+// needs more fails with an error that names the tensor. Only needed where no bound can be proven; a lower one saves memory.
+struct TensorLimit {
+  std::string tensor;
+  Shape shape;  // kDynamic in a dim: no limit
+};
+// "boxes=1000x4"; ? for a dim without a limit.
+Expected<TensorLimit> parse_limit(std::string_view text);
+
 struct Progress {
   std::string_view stage;    // "tuning"
   int64_t done = 0, total = 0;
@@ -42,6 +51,7 @@ struct BuildOptions {
   bool int8 = false;
   bool fp16 = false;  // permits half precision; no CPU kernel uses it yet
   std::vector<ShapeProfile> profiles;
+  std::vector<TensorLimit> limits;
 
   SampleSource* calibration = nullptr;  // needed for int8 unless the model brings Q/DQ or a table is given
   std::optional<CalibrationTable> calibration_table;
@@ -52,12 +62,17 @@ struct BuildOptions {
 
   int threads = 1;
   std::string cpu_level;                // as RuntimeOptions
+  std::vector<std::string> targets;     // more plans for the file, as "cuda-sm_80"; a plan for the CPU is always there
   std::string timing_cache;             // path, read and extended; empty: none
   double time_budget_s = 0;             // for tuning; 0: as long as it takes
   bool tune = true;                     // false: estimated costs, deterministic
   bool reference_only = false;          // every layer by reference code, no fusion: the oracle
   bool optimize = true;                 // false: no optional passes
   bool verify = true;                   // replay against the reference before handing the engine out
+
+  // Optional libraries whose tactics may be chosen, as "onednn" (ingot/onednn.h). An engine that uses one says so, needs it at
+  // load, and its runs allocate.
+  std::vector<std::string> tactic_libraries;
 
   std::vector<std::string> disabled_passes;
   std::string dump_graphs_dir;
@@ -75,13 +90,18 @@ struct BuildResult {
 
 // Builds from an .onnx file; external data is read from its folder only.
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options);
-// Builds in memory and loads at once.
+// Builds in memory and loads at once: the plan of the last target if there are some, else the CPU's.
 Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options);
 // The same, as an object that keeps its options.
 class Builder;
 
 // Runs the FP32 network over the samples and returns the ranges of its activations.
 Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options);
+
+// Says without building how the model would run: every layer with its precision, kernel and reasons, as JSON (docs/report.md).
+// Kernels are chosen by estimated costs. With int8 but neither a table nor Q/DQ, ranges are assumed: which layers are int8 is
+// then known but for what only data shows. Errors as build(): all that is not supported, at once.
+Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options);
 
 class Builder {
  public:
@@ -102,7 +122,7 @@ Status feed_sample(ExecutionContext& context, const Engine& engine, std::span<co
 // What the model is fed, in its order.
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path);
 
-// Writes beside the target and renames; on error nothing is left behind.
+// Writes beside the target, which may stand behind links, and renames; on error nothing is left behind. Devices are written to.
 Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace ingot

@@ -28,6 +28,11 @@ struct KernelArgs {
   std::span<const Shape> output_shapes;
   void* workspace = nullptr;             // workspace_bytes() at the profile's maximum
   ThreadPool* pool = nullptr;            // never null
+  // Late steps only, else empty; one for each output, the same memory as output_shapes. Where the type rule gave an upper
+  // bound (OpOutput::counted), the kernel replaces it by the shape that it produced, which must not exceed the bound.
+  std::span<Shape> produced_shapes = {};
+  void* stream = nullptr;                // on a GPU: where the kernel is launched; pointers above are device addresses then,
+  std::span<const void* const> host_inputs = {};  // and these the values that the host knows: constants, shape arithmetic; else null
 };
 
 }  // namespace ingot

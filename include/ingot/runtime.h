@@ -29,6 +29,10 @@ struct RuntimeOptions {
   int threads = 1;            // threads that each context uses, the caller included
   std::string cpu_level = {}; // "", or at most: "scalar", "avx2", "avx_vnni", "avx512_vnni"
   bool verify_checksums = true;
+  std::string backend = {};   // "": the best that the file has a plan for and this machine can run; or "cpu", "cuda"
+  // Iterations that all loops of the model may make in one run together; more is an error, so that a model whose loop never
+  // ends is found out.
+  int64_t loop_limit = int64_t{1} << 24;
 };
 
 struct TensorInfo {
@@ -49,17 +53,23 @@ class ExecutionContext {
   ExecutionContext& operator=(ExecutionContext&&) noexcept;
   ~ExecutionContext();
 
-  // Uses the caller's memory for an input or output, row-major, large enough for the current shape.
+  // Uses the caller's memory for an input or output, row-major, large enough for the current shape; an output whose shape
+  // depends on data (see shape()) needs room for TensorInfo::max. A GPU's context takes device memory too, and works in it
+  // without a copy.
   Status bind(std::string_view tensor, void* data, size_t bytes);
   // Sets the shape of an input, inside the built profile; output shapes follow. Allocates nothing.
   Status set_shape(std::string_view tensor, const Shape& shape);
-  // The current concrete shape of an input or output.
+  // The current concrete shape of an input or output. The shape of an output that depends on data (the boxes that were found,
+  // say) is that of the last run; before it, and after set_shape(), its upper bound. Its elements lie row-major, without gaps.
   Expected<Shape> shape(std::string_view tensor) const;
   // Memory that the context owns for a tensor (made at the first call, sized for the profile's maximum); binds it.
   Buffer input_buffer(std::string_view tensor);
   Buffer output_buffer(std::string_view tensor);
   // Runs all steps. Allocates nothing. All inputs and outputs must be bound.
   Status run() noexcept;
+  // On a GPU: starts a run on the caller's CUstream (null: the context's own) and returns. All inputs and outputs must be bound to
+  // device memory. Neither waits nor allocates, but for the first time after a change of shapes or memory. On a CPU: run().
+  Status enqueue(void* stream) noexcept;
   // Calls the observer after each step; null turns it off. For profilers and calibration.
   void set_observer(StepObserver* observer) noexcept;
 
@@ -83,7 +93,10 @@ class Engine {
   size_t weight_bytes() const;             // constants and packed weights, shared by all contexts
   std::string_view report_json() const;    // the builder's decisions and reasons; may be empty
   std::string_view model_hash() const;
-  std::string_view target() const;
+  // Whether some layers run on a library that allocates in each run: only where the build permitted it (--tactics).
+  bool run_allocates() const;
+  std::string_view target() const;         // of the plan that was loaded, as "cpu-x86-64" or "cuda-sm_80"
+  std::string_view remark() const;         // why a better plan of the file was not taken; empty if there is nothing to say
   const Plan& plan() const;                // for tools; see src/runtime/plan.h
   Expected<ExecutionContext> create_context() const;
 

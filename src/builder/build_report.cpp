@@ -5,21 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/tactic_registry.h"
+
 namespace ingot {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// What a layer computes in: the type it multiplies, not the type it stores.
-std::string precision_of(const Graph& graph, const Node& node) {
-  for (ValueId id : node.inputs)
-    if (id != kNone && graph.value(id).type.quant &&
-        (graph.value(id).type.dtype == DataType::kU8 || graph.value(id).type.dtype == DataType::kS8) &&
-        node.kind() != OpKind::kDequantizeLinear)
-      return "int8";
-  const ValueId result = node.outputs.empty() ? kNone : node.outputs[0];
-  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear ? "f32" : std::string(to_string(graph.value(result).type.dtype));
-}
 
 Json operand_list(const Graph& graph, std::span<const ValueId> values) {
   Json list = Json::array();
@@ -30,17 +21,32 @@ Json operand_list(const Graph& graph, std::span<const ValueId> values) {
 
 }  // namespace
 
-std::string build_report_json(const Graph& graph, const Selection& selection, const EmittedPlan& plan,
-                              const DeviceInfo& device, const BuildOptions& options, const VerifyResult& verified) {
-  Json report;
-  report["ingot"] = version();
-  report["model_hash"] = graph.model_hash();
-  report["device"] = {{"name", device.name}, {"fingerprint", device.fingerprint}, {"threads", device.threads}};
-  int64_t int8_layers = 0, layers_in_all = 0;
+std::string precision_of(const Graph& graph, const Node& node) {
+  for (ValueId id : node.inputs)
+    if (id != kNone && graph.value(id).type.quant &&
+        (graph.value(id).type.dtype == DataType::kU8 || graph.value(id).type.dtype == DataType::kS8) &&
+        node.kind() != OpKind::kDequantizeLinear)
+      return "int8";
+  const ValueId result = node.outputs.empty() ? kNone : node.outputs[0];
+  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear ? "f32" : std::string(to_string(graph.value(result).type.dtype));
+}
+
+namespace {
+
+// Layers in all, and those in 8 bits, bodies included.
+struct LayerCounts {
+  int64_t all = 0, int8 = 0, reformats = 0;
+  bool run_allocates = false;  // in some layer
+};
+
+Json layer_list(const Graph& graph, const Selection& selection, const EmittedPlan& emitted, const Plan& plan, LayerCounts& counts) {
+  counts.reformats += static_cast<int64_t>(selection.reformats.size());
   Json layers = Json::array();
-  for (size_t i = 0; i < plan.owned.plan.steps.size(); ++i) {
-    const Step& step = plan.owned.plan.steps[i];
-    const NodeId id = plan.step_nodes[i];
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const NodeId id = emitted.step_nodes[i];
+    const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
+    counts.run_allocates = counts.run_allocates || (tactic && !tactic->info().library.empty());
     Json layer;
     layer["name"] = step.name;
     layer["op"] = to_string(kind_of(step.params));
@@ -54,8 +60,8 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
     layer["precision"] = step.shape_step ? "shape" : precision_of(graph, node);
     layer["tactic"] = step.tactic;
     if (const auto choice = selection.nodes.find(id); choice != selection.nodes.end()) {
-      ++layers_in_all;
-      if (layer["precision"] == "int8") ++int8_layers;
+      ++counts.all;
+      if (layer["precision"] == "int8") ++counts.int8;
       const Candidate& chosen = choice->second.chosen;
       layer["layout"] = to_string(chosen.outputs);
       layer["microseconds"] = chosen.microseconds;
@@ -72,19 +78,45 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
     std::sort(origins.begin(), origins.end());
     origins.erase(std::unique(origins.begin(), origins.end()), origins.end());
     layer["from"] = origins;
-    if (!node.notes.empty()) layer["notes"] = node.notes;
+    std::vector<std::string> notes = node.notes;
+    for (uint32_t slot : step.outputs)
+      if (step.late && slot != kNoIndex && !plan.slots[slot].type.shape.is_static())
+        notes.push_back("size depends on data: at most " + to_string(plan.slots[slot].max_shape));
+    if (!notes.empty()) layer["notes"] = notes;
     layer["inputs"] = operand_list(graph, node.inputs);
     layer["outputs"] = operand_list(graph, node.outputs);
+    for (size_t k = 0; k < step.bodies.size(); ++k)
+      layer["bodies"].push_back(layer_list(node.bodies[k], selection.bodies.at(id)[k], emitted.bodies[step.bodies[k]],
+                                           plan.bodies[step.bodies[k]], counts));
     layers.push_back(std::move(layer));
   }
+  return layers;
+}
+
+void add_blobs(const Plan& plan, std::set<const std::byte*>& seen, uint64_t& bytes) {
+  for (const auto& blob : plan.blobs)
+    if (seen.insert(blob.data()).second) bytes += blob.size();
+  for (const Plan& body : plan.bodies) add_blobs(body, seen, bytes);
+}
+
+}  // namespace
+
+std::string build_report_json(const Graph& graph, const Selection& selection, const EmittedPlan& plan,
+                              const DeviceInfo& device, const BuildOptions& options, const VerifyResult& verified) {
+  Json report;
+  report["ingot"] = version();
+  report["model_hash"] = graph.model_hash();
+  report["device"] = {{"name", device.name}, {"fingerprint", device.fingerprint}, {"threads", device.threads}};
+  LayerCounts counts;
+  Json layers = layer_list(graph, selection, plan, plan.owned.plan, counts);
   uint64_t weights = 0;
   std::set<const std::byte*> seen;
-  for (const auto& blob : plan.owned.plan.blobs)
-    if (seen.insert(blob.data()).second) weights += blob.size();
-  report["summary"] = {{"layers", layers_in_all},
-                       {"int8_layers", int8_layers},
-                       {"reformats", selection.reformats.size()},
+  add_blobs(plan.owned.plan, seen, weights);
+  report["summary"] = {{"layers", counts.all},
+                       {"int8_layers", counts.int8},
+                       {"reformats", counts.reformats},
                        {"expected_microseconds", selection.total_microseconds}};
+  report["run_allocates"] = counts.run_allocates;
   report["memory"] = {{"arena_bytes", plan.owned.plan.arena_bytes}, {"peak_live_bytes", plan.peak_live_bytes}, {"weight_bytes", weights}};
   if (options.calibration_table)
     report["calibration"] = {{"method", options.calibration_table->method},

@@ -11,6 +11,9 @@
 
 namespace ingot {
 
+// What a layer computes in: the type it multiplies, not the type it stores; "none" where it only moves data.
+std::string precision_of(const Graph& graph, const Node& node);
+
 std::string build_report_json(const Graph& graph, const Selection& selection, const EmittedPlan& plan,
                               const DeviceInfo& device, const BuildOptions& options, const VerifyResult& verified);
 

@@ -5,58 +5,51 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <new>
-#include <set>
 #include <sstream>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
+#include "builder/check_report.h"
 #include "builder/onnx/import_model.h"
 #include "builder/run_passes.h"
 #include "builder/pipeline.h"
 #include "builder/plan/emit_plan.h"
 #include "builder/verify_engine.h"
+#include "runtime/device_backend.h"
 #include "runtime/format/engine_file.h"
+#include "runtime/tactic_registry.h"
 
 namespace ingot {
 namespace {
 
-bool has_quantisation(const Graph& graph) {
-  for (NodeId id = 0; id < graph.node_count(); ++id)
-    if (graph.node(id).alive && graph.node(id).kind() == OpKind::kDequantizeLinear) return true;
-  return false;
-}
-
-// A name in float_layers that nothing bears is a typo, and would quietly quantise the layer that was meant.
-Status check_float_layers(const Graph& graph, const std::vector<std::string>& names) {
-  std::set<std::string_view> known;
-  for (NodeId id = 0; id < graph.node_count(); ++id) {
-    const Node& node = graph.node(id);
-    if (!node.alive) continue;
-    known.insert(node.name);
-    known.insert(node.origins.begin(), node.origins.end());
-    for (ValueId output : node.outputs)
-      if (output != kNone) known.insert(graph.value(output).name);
+// Where a link leads is written; the link stays.
+std::string behind_links(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path at = path;
+  for (int i = 0; i < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(at, error)); ++i) {
+    const std::filesystem::path to = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    at = to.is_absolute() ? to : at.parent_path() / to;
   }
-  for (const std::string& name : names)
-    if (!known.contains(name))
-      return Status(StatusCode::kInvalidArgument, "float layers: no layer or tensor is called '" + name + "'; names stand in the build report, as layer, in \"from\", or as output");
-  return {};
+  return at.string();
 }
 
-// The graph as a fused float network: what is calibrated, and what quantisation starts from.
-Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptions& options) {
-  ImportOptions import_options;
-  INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));
-  INGOT_ASSIGN(Graph graph, import_model(model_path, import_options));
-  if (!options.optimize) return graph;
-  INGOT_TRY(run_float_passes(graph, options));
-  return graph;
+Status check_libraries(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto tactics = TacticRegistry::builtin().all();
+    if (std::any_of(tactics.begin(), tactics.end(), [&](const Tactic* tactic) { return tactic->info().library == name && !name.empty(); })) continue;
+    return Status(StatusCode::kInvalidArgument, "tactics: this program has none of '" + name + "': got a build without it, need one configured with INGOT_WITH_ONEDNN for onednn");
+  }
+  return {};
 }
 
 Expected<std::string> read_text(const std::string& path) {
@@ -71,15 +64,41 @@ Expected<std::string> read_text(const std::string& path) {
 }
 
 Expected<TimingCache> load_timing_cache(const std::string& path) {
-  if (path.empty() || ::access(path.c_str(), F_OK) != 0) return TimingCache();
+  struct stat info;
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) return TimingCache();
+  if (S_ISCHR(info.st_mode)) return TimingCache();  // /dev/null: nothing to read, and nothing is kept
   INGOT_ASSIGN(const std::string text, read_text(path));
   auto cache = TimingCache::parse(text);
   if (!cache.ok()) return std::move(cache.take_status()).with_context("'" + path + "'");
   return cache;
 }
 
+// Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine.
+Expected<OwnedPlan> plan_for(const Graph& graph, const DeviceInfo& device, bool runs_here, TimingCache& cache, const BuildOptions& options) {
+  const bool measured = options.tune && !options.reference_only && device.backend == Backend::kCpu;
+  const auto costs = measured ? make_measured_cost(device, cache, options.time_budget_s) : make_estimated_cost(device);
+  INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));
+  INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device, options.stop));
+  emitted.owned.plan.halve_blobs = options.fp16;
+  VerifyResult verified;
+  if (options.verify && runs_here) {
+    if (options.progress) options.progress({"verifying", 0, 1, -1});
+    std::vector<NamedTensor> sample;
+    if (options.calibration) {
+      INGOT_TRY(options.calibration->rewind());
+      INGOT_TRY(options.calibration->next(sample).take_status());
+    }
+    // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
+    INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
+    INGOT_ASSIGN(verified, verify_engine(graph, emitted, engine, sample, options.stop));
+  }
+  emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
+  return std::move(emitted.owned);
+}
+
 struct Built {
-  OwnedPlan plan;
+  OwnedPlan plan;                 // for the CPU: every engine has one
+  std::vector<OwnedPlan> others;  // for options.targets
   std::optional<CalibrationTable> table;
   std::vector<std::string> warnings;
 };
@@ -87,10 +106,13 @@ struct Built {
 Expected<Built> build_plan(const std::string& model_path, const BuildOptions& given) {
   BuildOptions options = given;
   INGOT_TRY(check_pass_names(options.disabled_passes));
+  INGOT_TRY(check_libraries(options.tactic_libraries));
   Built built;
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
   INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
 
+  for (const std::string& tensor : graph.unused_limits())
+    built.warnings.push_back("limit of '" + tensor + "': no tensor of that name has a size that depends on data");
   const bool trained = has_quantisation(graph);
   if (trained && options.int8)
     built.warnings.push_back("the model brings its own Q/DQ: its scales are kept, no calibration is needed");
@@ -112,30 +134,27 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
   INGOT_TRY(run_quantise_passes(graph, options));
 
   const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});
-  const auto costs = options.tune && !options.reference_only ? make_measured_cost(device, cache, options.time_budget_s)
-                                                             : make_estimated_cost(device);
-  INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));
+  INGOT_ASSIGN(built.plan, plan_for(graph, device, true, cache, options));
   if (!options.timing_cache.empty() && cache.changed()) {
     const std::string text = cache.to_text();
     INGOT_TRY(write_file_atomically(options.timing_cache, std::as_bytes(std::span(text))));
   }
-  INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device, options.stop));
-
-  emitted.owned.plan.halve_blobs = options.fp16;
-  VerifyResult verified;
-  if (options.verify) {
-    if (options.progress) options.progress({"verifying", 0, 1, -1});
-    std::vector<NamedTensor> sample;
-    if (options.calibration) {
-      INGOT_TRY(options.calibration->rewind());
-      INGOT_TRY(options.calibration->next(sample).take_status());
-    }
-    // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
-    INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
-    INGOT_ASSIGN(verified, verify_engine(graph, emitted.step_nodes, engine, sample, options.stop));
+  if (options.targets.empty()) return built;
+  auto report = nlohmann::ordered_json::parse(built.plan.report_json);
+  for (const std::string& target : options.targets) {
+    INGOT_ASSIGN(const DeviceInfo other, device_of_target(target));
+    // A plan is verified where it can run; the reference is the same on every device.
+    const Expected<DeviceInfo> here = find_device(other.backend);
+    const bool runs_here = here.ok() && here->cuda_capability >= other.cuda_capability;
+    if (!runs_here)
+      built.warnings.push_back("plan for " + target + " is not verified: " +
+                               (here.ok() ? "this machine's GPU is older" : std::string(here.status().message())));
+    auto more = plan_for(graph, other, runs_here, cache, options);
+    if (!more.ok()) return std::move(more.take_status()).with_context("target " + target);
+    report["other_targets"][target] = nlohmann::ordered_json::parse(more->report_json);
+    built.others.push_back(*std::move(more));
   }
-  emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
-  built.plan = std::move(emitted.owned);
+  built.plan.report_json = report.dump(1);
   return built;
 }
 
@@ -145,7 +164,7 @@ Expected<T> guarded(F&& body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return Status(StatusCode::kOutOfMemory, "build: out of memory");
+    return Status(StatusCode::kOutOfMemory, "build: out of memory; use a smaller --profile, or --no-verify, which needs less");
   } catch (const std::exception& error) {
     return Status(StatusCode::kInternal, std::string("build: ") + error.what());
   }
@@ -181,12 +200,21 @@ Expected<ShapeProfile> parse_profile(std::string_view text) {
   return profile;
 }
 
+Expected<TensorLimit> parse_limit(std::string_view text) {
+  const size_t equals = text.rfind('=');
+  const auto shape = equals == std::string_view::npos ? std::nullopt : parse_shape(text.substr(equals + 1));
+  if (!shape || equals == 0)
+    return Status(StatusCode::kInvalidArgument, "limit '" + std::string(text) + "': need tensor=SHAPE, as boxes=1000x4, with ? for a dim without a limit");
+  return TensorLimit{std::string(text.substr(0, equals)), *shape};
+}
+
 Expected<BuildResult> build(const std::string& model_path, const BuildOptions& options) {
   return guarded<BuildResult>([&]() -> Expected<BuildResult> {
     INGOT_ASSIGN(Built built, build_plan(model_path, options));
     BuildResult result;
-    const EngineTarget target{&built.plan.plan};
-    INGOT_ASSIGN(result.engine, encode_engine({&target, 1}, built.plan.report_json));
+    std::vector<EngineTarget> targets = {{&built.plan.plan}};
+    for (const OwnedPlan& other : built.others) targets.push_back({&other.plan});
+    INGOT_ASSIGN(result.engine, encode_engine(targets, built.plan.report_json));
     result.report_json = std::move(built.plan.report_json);
     result.calibration_table = std::move(built.table);
     result.warnings = std::move(built.warnings);
@@ -197,7 +225,7 @@ Expected<BuildResult> build(const std::string& model_path, const BuildOptions& o
 Expected<Engine> build_and_load(const std::string& model_path, const BuildOptions& options) {
   return guarded<Engine>([&]() -> Expected<Engine> {
     INGOT_ASSIGN(Built built, build_plan(model_path, options));
-    return make_engine(std::move(built.plan), {options.threads, options.cpu_level, true});
+    return make_engine(std::move(built.others.empty() ? built.plan : built.others.back()), {options.threads, options.cpu_level, true});
   });
 }
 
@@ -209,6 +237,10 @@ Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildO
   });
 }
 
+Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options) {
+  return guarded<std::string>([&]() -> Expected<std::string> { return check_report_json(model_path, options); });
+}
+
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path) {
   INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_model_inputs(model_path));
   std::vector<std::string> names;
@@ -216,10 +248,11 @@ Expected<std::vector<std::string>> model_input_names(const std::string& model_pa
   return names;
 }
 
-Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+Status write_file_atomically(const std::string& given, std::span<const std::byte> bytes) {
+  const std::string path = behind_links(given);
   std::string beside = path + ".XXXXXX";
   const auto fail = [&](const std::string& doing) {
-    return Status(StatusCode::kDeviceError, "'" + path + "': " + doing + ": " + std::strerror(errno));
+    return Status(StatusCode::kDeviceError, "'" + given + "': " + doing + ": " + std::strerror(errno));
   };
   // A device or a pipe is written to; only a file may be replaced.
   struct stat target;

@@ -118,6 +118,7 @@ Expected<CalibrationTable> calibrate_graph(const Graph& graph, const BuildOption
   const auto costs = make_estimated_cost(device);
   BuildOptions quiet = options;
   quiet.progress = nullptr;
+  quiet.tactic_libraries.clear();
   INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, quiet));
   INGOT_ASSIGN(EmittedPlan plan, emit_plan(graph, selection, device));
   INGOT_ASSIGN(const Engine engine, make_engine(std::move(plan.owned), {options.threads, options.cpu_level, true}));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "builder/graph/graph_editor.h"
 #include "builder/graph/graph_text.h"
 #include "builder/graph/graph_verifier.h"
 
@@ -24,6 +25,17 @@ Status dump(const Graph& graph, std::string_view pass, const std::string& dir) {
   file << to_text(graph);
   file.close();
   if (!file) return Status(StatusCode::kDeviceError, "'" + path + "': cannot be written");
+  return {};
+}
+
+// A pass sees one graph at a time: bodies after the graph around them.
+Status run_everywhere(Graph& graph, const Pass& pass, const BuildOptions& options) {
+  INGOT_TRY(pass.run(graph, options));
+  GraphEditor editor(graph);
+  for (NodeId id = 0; pass.in_bodies && id < graph.node_count(); ++id)
+    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i)
+      if (Status status = run_everywhere(editor.body(id, i), pass, options); !status.ok())
+        return std::move(status).with_context("body of '" + graph.node(id).name + "'");
   return {};
 }
 
@@ -47,7 +59,7 @@ Status run_passes(Graph& graph, std::span<const Pass> passes, const BuildOptions
   for (const Pass& pass : passes) {
     if (options.stop && *options.stop) return Status(StatusCode::kInterrupted, "build: interrupted before " + std::string(pass.name));
     if (std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass.name) != options.disabled_passes.end()) continue;
-    if (Status status = pass.run(graph, options); !status.ok()) return std::move(status).with_context(pass.name);
+    if (Status status = run_everywhere(graph, pass, options); !status.ok()) return std::move(status).with_context(pass.name);
     if (Status status = verify_graph(graph); !status.ok()) return std::move(status).with_context("after " + std::string(pass.name));
     if (!options.dump_graphs_dir.empty()) INGOT_TRY(dump(graph, pass.name, options.dump_graphs_dir));
   }

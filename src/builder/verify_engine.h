@@ -17,8 +17,9 @@ struct VerifyResult {
 };
 
 // Runs `sample` (empty: seeded random inputs at the profile's opt) and compares every step's result with what reference code
-// makes of the same inputs. kCheckFailed names the first step that differs.
-Expected<VerifyResult> verify_engine(const Graph& graph, std::span<const NodeId> step_nodes, const Engine& engine,
+// makes of the same inputs. kCheckFailed names the first step that differs. Of control flow the steps inside the bodies are
+// compared, at each time they run.
+Expected<VerifyResult> verify_engine(const Graph& graph, const EmittedPlan& emitted, const Engine& engine,
                                      std::span<const NamedTensor> sample, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace ingot

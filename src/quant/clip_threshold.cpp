@@ -40,6 +40,25 @@ double divergence(std::span<const double> p, std::span<const double> q) {
   return result;
 }
 
+// Lowers bins that stand out of their neighbourhood to what is usual there. A constant background gives every channel one
+// value that most positions have; within a level such a spike looks like lost information at any width but the finest, so
+// that the least divergence would be found where hardly anything else is left. (Of zeros that is well known.)
+void flatten_spikes(std::vector<double>& bins, size_t reach) {
+  constexpr double kUsual = 4;
+  constexpr size_t kFewest = 8;  // filled bins that say what is usual
+  const std::vector<double> before = bins;
+  std::vector<double> filled;
+  for (size_t i = 0; i < bins.size(); ++i) {
+    filled.clear();
+    for (size_t j = i - std::min(i, reach); j < std::min(bins.size(), i + reach + 1); ++j)
+      if (before[j] > 0) filled.push_back(before[j]);
+    if (filled.size() < kFewest) continue;
+    const auto middle = filled.begin() + static_cast<std::ptrdiff_t>(filled.size() / 2);
+    std::nth_element(filled.begin(), middle, filled.end());
+    bins[i] = std::min(before[i], kUsual * *middle);
+  }
+}
+
 }  // namespace
 
 CalibrationRange minmax_range(const ValueHistogram& histogram) {
@@ -80,6 +99,9 @@ CalibrationRange entropy_range(const ValueHistogram& histogram) {
     }
   }
 
+  const std::vector<double> counts = even;  // what is cut off counts in full
+  flatten_spikes(even, kStep);
+
   // Cut both sides at the same |x| = T, from the largest magnitude down to where a level would be one bin wide.
   const double largest = std::max(-low, static_cast<double>(full.high));
   CalibrationRange best = full;
@@ -101,8 +123,8 @@ CalibrationRange entropy_range(const ValueHistogram& histogram) {
       for (int i = from; i < to; ++i)
         if (p[static_cast<size_t>(i)] > 0) q[static_cast<size_t>(i)] = mass / filled;
     }
-    for (int i = 0; i < begin; ++i) p.front() += even[static_cast<size_t>(i)];
-    for (int i = end; i < kBins; ++i) p.back() += even[static_cast<size_t>(i)];
+    for (int i = 0; i < begin; ++i) p.front() += counts[static_cast<size_t>(i)];
+    for (int i = end; i < kBins; ++i) p.back() += counts[static_cast<size_t>(i)];
     const double loss = divergence(p, q);
     if (loss < least) {
       least = loss;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <new>
 #include <set>
 #include <string>
@@ -38,10 +39,14 @@ Status check_options(const RuntimeOptions& options) {
   if (!options.cpu_level.empty() && !parse_cpu_level(options.cpu_level))
     return Status(StatusCode::kInvalidArgument, "runtime options: cpu level: got '" + options.cpu_level +
                                                     "', need scalar, avx2, avx_vnni or avx512_vnni");
+  if (options.loop_limit < 1)
+    return Status(StatusCode::kInvalidArgument, "runtime options: loop limit: got " + std::to_string(options.loop_limit) + ", need 1 or more");
+  if (!options.backend.empty() && options.backend != "cpu" && options.backend != "cuda")
+    return Status(StatusCode::kInvalidArgument, "runtime options: backend: got '" + options.backend + "', need cpu or cuda");
   return {};
 }
 
-Status out_of_memory(const char* where) { return Status(StatusCode::kOutOfMemory, std::string(where) + ": out of memory"); }
+Status out_of_memory(const char* where) { return Status(StatusCode::kOutOfMemory, std::string(where) + ": out of memory; it needs the weights, the arena and some more"); }
 
 Operand operand_of(const Plan& plan, uint32_t slot_index, bool packed) {
   Operand operand;
@@ -59,9 +64,17 @@ Operand operand_of(const Plan& plan, uint32_t slot_index, bool packed) {
   return operand;
 }
 
-Status load_step(Engine::Impl& engine, const Step& step, LoadedStep& loaded) {
-  const Plan& plan = engine.plan();
+Status load_step(Engine::Impl& engine, const Plan& plan, const Step& step, LoadedStep& loaded) {
   const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
+  if (!tactic && step.tactic.find(".onednn") != std::string::npos)
+    return Status(StatusCode::kVersionMismatch, "tactic '" + step.tactic + "' needs oneDNN, which this program was built without; "
+                                                "build the engine without --tactics onednn, or link ingot_onednn and call add_onednn_tactics()");
+  if (engine.device.backend != Backend::kCpu && !step.bodies.empty())
+    return Status(StatusCode::kUnsupported, "control flow is not supported on a GPU; load the engine's CPU plan");
+  if (engine.device.backend != Backend::kCpu && step.late)
+    return Status(StatusCode::kUnsupported, "shapes that depend on data are not supported on a GPU; load the engine's CPU plan");
+  if (tactic && tactic->info().name.starts_with("cuda.") != (engine.device.backend == Backend::kCuda))
+    return Status(StatusCode::kInvalidEngine, "tactic '" + step.tactic + "' is not for this plan's target; rebuild the engine");
   if (!tactic || tactic->info().op != kind_of(step.params))
     return Status(StatusCode::kVersionMismatch, "tactic '" + step.tactic + "' is not known to this runtime for " +
                                                     std::string(to_string(kind_of(step.params))) +
@@ -69,6 +82,7 @@ Status load_step(Engine::Impl& engine, const Step& step, LoadedStep& loaded) {
   if (tactic->info().version != step.tactic_version)
     return Status(StatusCode::kVersionMismatch, "tactic '" + step.tactic + "': version: got " + std::to_string(step.tactic_version) +
                                                     ", need " + std::to_string(tactic->info().version) + "; rebuild the engine");
+  if (!step.bodies.empty()) return {};  // the context runs its bodies
   std::vector<Operand> inputs, outputs;
   for (size_t i = 0; i < step.inputs.size(); ++i)
     inputs.push_back(operand_of(plan, step.inputs[i], i < 32 && (step.packed_inputs >> i & 1) != 0));
@@ -79,6 +93,7 @@ Status load_step(Engine::Impl& engine, const Step& step, LoadedStep& loaded) {
   if (tactic->packed_inputs(problem) != step.packed_inputs)
     return Status(StatusCode::kInvalidEngine, "tactic '" + step.tactic + "': packed inputs: got " + std::to_string(step.packed_inputs) +
                                                   ", need " + std::to_string(tactic->packed_inputs(problem)) + "; rebuild the engine");
+  engine.run_allocates = engine.run_allocates || !tactic->info().library.empty();
   const uint64_t workspace = tactic->workspace_bytes(problem);
   if (workspace > kMaxArenaBytes) return Status(StatusCode::kInvalidEngine, "tactic '" + step.tactic + "' needs too much workspace");
   if (workspace > step.workspace_bytes) {
@@ -93,71 +108,137 @@ Status load_step(Engine::Impl& engine, const Step& step, LoadedStep& loaded) {
   return {};
 }
 
-Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options) {
+Status load_steps(Engine::Impl& engine, const Plan& plan, LoadedPlan& loaded) {
+  loaded.plan = &plan;
+  loaded.steps.resize(plan.steps.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    loaded.steps[i].late = step.late;
+    loaded.steps[i].alias = is_alias_step(plan, step);
+    if (step.shape_step) continue;
+    Status status = load_step(engine, plan, step, loaded.steps[i]);
+    if (!status.ok()) return std::move(status).with_context("step '" + step.name + "'");
+  }
+  loaded.constants.resize(plan.slots.size());
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    if (slot.home == Slot::Home::kConstant && slot.offset < plan.blobs.size()) loaded.constants[i] = plan.blobs[slot.offset].data();
+  }
+  loaded.bodies.resize(plan.bodies.size());
+  for (size_t i = 0; i < plan.bodies.size(); ++i) INGOT_TRY(load_steps(engine, plan.bodies[i], loaded.bodies[i]));
+  return {};
+}
+
+Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options, std::string remark) {
   INGOT_TRY(check_options(options));
   INGOT_TRY(validate_plan(owned.plan));
   auto engine = std::make_shared<Engine::Impl>();
   engine->owned = std::move(owned);
   engine->options = options;
   engine->device = cpu_device(options);
-  const Plan& plan = engine->plan();
-  engine->steps.resize(plan.steps.size());
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    engine->steps[i].alias = is_alias_step(plan, step);
-    if (step.shape_step) continue;
-    Status status = load_step(*engine, step, engine->steps[i]);
-    if (!status.ok()) return std::move(status).with_context("step '" + step.name + "'");
+  engine->remark = std::move(remark);
+  if (engine->owned.plan.target.starts_with("cuda-")) {
+    INGOT_ASSIGN(engine->device, find_device(Backend::kCuda));
+    engine->device.threads = options.threads;
   }
-  engine->constants.resize(plan.slots.size());
-  for (size_t i = 0; i < plan.slots.size(); ++i) {
-    const Slot& slot = plan.slots[i];
-    if (slot.home == Slot::Home::kConstant && slot.offset < plan.blobs.size()) engine->constants[i] = plan.blobs[slot.offset].data();
+  INGOT_TRY(load_steps(*engine, engine->plan(), engine->loaded));
+  if (engine->device.backend != Backend::kCpu) {
+    if (engine->shared_workspace_bytes != 0)
+      return Status(StatusCode::kInvalidEngine, "a step needs more workspace than planned; rebuild the engine");
+    INGOT_ASSIGN(engine->on_device, upload_constants(engine->device.backend, engine->plan()));
   }
   return Engine(std::shared_ptr<const Engine::Impl>(std::move(engine)));
 }
 
-// Replaces a blob stored in half precision by memory that holds it in f32.
-Status widen(OwnedPlan& owned, uint32_t index) {
-  const std::span<const std::byte> half = owned.plan.blobs[index];
-  const size_t count = half.size() / sizeof(uint16_t);
-  INGOT_ASSIGN(Arena memory, Arena::allocate(count * sizeof(float)));
-  auto wide = std::make_shared<Arena>(std::move(memory));
-  auto* values = static_cast<float*>(static_cast<void*>(wide->at(0)));
-  for (size_t i = 0; i < count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, half.data() + i * sizeof bits, sizeof bits);
-    values[i] = f16_to_f32(bits);
+// Replaces blobs stored in half precision by memory that holds them in f32, in a plan and its bodies; one that several of
+// them name is widened once.
+class Widener {
+ public:
+  // A sound file names each of its halves about once; a hostile one could name a hundred thousand that overlap.
+  Widener(OwnedPlan& owned, uint64_t most_bytes) : owned_(owned), bytes_left_(most_bytes) {}
+
+  Status widen_all(Plan& plan) {
+    for (uint32_t index : plan.halved) {
+      std::span<const std::byte>& blob = plan.blobs[index];
+      const auto [known, is_new] = widened_.try_emplace({blob.data(), blob.size()});
+      if (is_new) INGOT_TRY(widen(blob, known->second));
+      blob = known->second;
+    }
+    plan.halved.clear();
+    for (Plan& body : plan.bodies) INGOT_TRY(widen_all(body));
+    return {};
   }
-  owned.plan.blobs[index] = {static_cast<const std::byte*>(static_cast<const void*>(values)), count * sizeof(float)};
-  owned.owners.push_back(std::move(wide));
-  return {};
+
+ private:
+  Status widen(std::span<const std::byte> half, std::span<const std::byte>& wide) {
+    if (half.size() > bytes_left_) return Status(StatusCode::kInvalidEngine, "blobs: halves overlap too often");
+    bytes_left_ -= half.size();
+    const size_t count = half.size() / sizeof(uint16_t);
+    INGOT_ASSIGN(Arena memory, Arena::allocate(count * sizeof(float)));
+    auto owner = std::make_shared<Arena>(std::move(memory));
+    auto* values = static_cast<float*>(static_cast<void*>(owner->at(0)));
+    for (size_t i = 0; i < count; ++i) {
+      uint16_t bits;
+      std::memcpy(&bits, half.data() + i * sizeof bits, sizeof bits);
+      values[i] = f16_to_f32(bits);
+    }
+    wide = {static_cast<const std::byte*>(static_cast<const void*>(values)), count * sizeof(float)};
+    owned_.owners.push_back(std::move(owner));
+    return {};
+  }
+
+  OwnedPlan& owned_;
+  uint64_t bytes_left_;
+  std::map<std::pair<const std::byte*, size_t>, std::span<const std::byte>> widened_;
+};
+
+Status no_cuda_plan() { return Status(StatusCode::kDeviceMismatch, "the file has no CUDA plan; rebuild the engine with --backend cuda"); }
+
+// The plan for the newest GPU that is not newer than this one.
+const EngineFile::Target* best_cuda_target(const EngineFile& file, int capability) {
+  const EngineFile::Target* best = nullptr;
+  int best_capability = 0;
+  for (const EngineFile::Target& target : file.targets) {
+    if (!target.name.starts_with("cuda-")) continue;
+    const Expected<DeviceInfo> device = device_of_target(target.name);
+    if (!device.ok() || device->cuda_capability > capability || device->cuda_capability <= best_capability) continue;
+    best = &target;
+    best_capability = device->cuda_capability;
+  }
+  return best;
+}
+
+Expected<Engine> load_target(const EngineFile& file, const EngineFile::Target& target, std::shared_ptr<const void> owner,
+                             const RuntimeOptions& options, std::string remark) {
+  INGOT_ASSIGN(Plan plan, decode_plan(target.plan, file.blobs));
+  if (plan.target != target.name)
+    return Status(StatusCode::kInvalidEngine, "target: got plan of '" + plan.target + "', need '" + target.name + "'");
+  OwnedPlan owned{std::move(plan), {std::move(owner)}, std::string(file.report_json)};
+  INGOT_TRY(Widener(owned, 4 * file.blobs.size()).widen_all(owned.plan));
+  return load_plan(std::move(owned), options, std::move(remark));
 }
 
 Expected<Engine> load_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const RuntimeOptions& options) {
   INGOT_TRY(check_options(options));
   INGOT_ASSIGN(const EngineFile file, read_engine_file(bytes, options.verify_checksums));
-  const CpuLevel level = cpu_device(options).cpu.level;
-  std::string offered;
+  std::string offered, remark;
   for (const EngineFile::Target& target : file.targets) offered += (offered.empty() ? "" : ", ") + target.name;
+  if (options.backend != "cpu") {
+    const bool has_plan = offered.find("cuda-") != std::string::npos;
+    const Expected<DeviceInfo> device = has_plan ? find_device(Backend::kCuda) : Expected<DeviceInfo>(no_cuda_plan());
+    const EngineFile::Target* best = device.ok() ? best_cuda_target(file, device->cuda_capability) : nullptr;
+    if (best) return load_target(file, *best, std::move(owner), options, {});
+    if (device.ok()) remark = "CUDA plans are for newer GPUs: got " + offered + ", need at most cuda-sm_" + std::to_string(device->cuda_capability);
+    else if (has_plan) remark = device.status().message();
+    if (options.backend == "cuda") return device.ok() ? Status(StatusCode::kDeviceMismatch, remark) : device.status().clone();
+  }
+  const CpuLevel level = cpu_device(options).cpu.level;
   for (const TargetRow& row : kTargets) {
     // A CPU with AVX512-VNNI need not have AVX-VNNI.
     const bool runs = row.level == CpuLevel::kAvxVnni ? level == row.level : row.level <= level;
     if (!runs) continue;
-    for (const EngineFile::Target& target : file.targets) {
-      if (target.name != row.name) continue;
-      INGOT_ASSIGN(DecodedPlan decoded, decode_plan(target.plan, file.blobs));
-      Plan& plan = decoded.plan;
-      if (plan.target != target.name)
-        return Status(StatusCode::kInvalidEngine, "target: got plan of '" + plan.target + "', need '" + target.name + "'");
-      OwnedPlan owned{std::move(plan), {std::move(owner)}, std::string(file.report_json)};
-      uint64_t half_bytes = 0;
-      for (uint32_t blob : decoded.halved) half_bytes += owned.plan.blobs[blob].size();
-      // A sound file names each of its halves about once; a hostile one could name one a hundred thousand times.
-      if (half_bytes > 4 * file.blobs.size()) return Status(StatusCode::kInvalidEngine, "blobs: halves overlap too often");
-      for (uint32_t blob : decoded.halved) INGOT_TRY(widen(owned, blob));
-      return load_plan(std::move(owned), options);
-    }
+    for (const EngineFile::Target& target : file.targets)
+      if (target.name == row.name) return load_target(file, target, std::move(owner), options, std::move(remark));
   }
   return Status(StatusCode::kDeviceMismatch, "no plan for this machine: got " + offered + ", need one that runs on " +
                                                  std::string(to_string(level)) + "; rebuild the engine with target cpu-x86-64");
@@ -190,7 +271,7 @@ const ProfileEntry* Engine::Impl::profile_of(uint32_t slot) const {
 }
 
 Expected<Engine> make_engine(OwnedPlan plan, const RuntimeOptions& options) try {
-  return load_plan(std::move(plan), options);
+  return load_plan(std::move(plan), options, {});
 } catch (const std::bad_alloc&) {
   return out_of_memory("make engine");
 }
@@ -231,13 +312,19 @@ size_t Engine::arena_bytes() const { return align_up(plan().arena_bytes) + impl_
 size_t Engine::weight_bytes() const {
   std::set<const std::byte*> counted;  // equal blobs are stored once
   size_t bytes = 0;
-  for (const auto blob : plan().blobs)
-    if (!blob.empty() && counted.insert(blob.data()).second) bytes += blob.size();
+  const auto add = [&](const auto& self, const Plan& plan) -> void {
+    for (const auto blob : plan.blobs)
+      if (!blob.empty() && counted.insert(blob.data()).second) bytes += blob.size();
+    for (const Plan& body : plan.bodies) self(self, body);
+  };
+  add(add, plan());
   return bytes;
 }
 
 std::string_view Engine::report_json() const { return impl_->owned.report_json; }
 std::string_view Engine::model_hash() const { return plan().model_hash; }
+bool Engine::run_allocates() const { return impl_->run_allocates; }
+std::string_view Engine::remark() const { return impl_->remark; }
 std::string_view Engine::target() const { return plan().target; }
 const Plan& Engine::plan() const { return impl_->plan(); }
 

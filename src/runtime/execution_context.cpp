@@ -1,16 +1,15 @@
-// One arena, one thread pool and the argument lists of all steps, made in advance; a run only walks them.
+// One arena, one thread pool, the memory that is bound, and a runner of the plan; on a GPU the recording of its launches.
 #include "runtime/execution_context.h"
 
 #include <algorithm>
 #include <chrono>
 #include <new>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/arena.h"
-#include "runtime/shape_pass.h"
-#include "runtime/step_observer.h"
-#include "runtime/thread_pool.h"
+#include "runtime/plan_runner.h"
 
 namespace ingot {
 namespace {
@@ -24,49 +23,65 @@ Status unknown(std::string_view tensor, const char* what) {
 struct ExecutionContext::Impl {
   Impl(std::shared_ptr<const Engine::Impl> loaded, Arena memory)
       : engine(std::move(loaded)), plan(engine->plan()), arena(std::move(memory)), pool(engine->options.threads),
-        shapes(plan, [this](uint32_t slot) { return arena.at(plan.slots[slot].offset); }) {}
+        arenas(arenas_of(plan, arena.at(0))),
+        shapes(plan, [this](const Plan& owner, uint32_t slot) { return arenas.at(&owner) + owner.slots[slot].offset; }) {}
 
   // An input or output: whose memory it uses.
   struct Binding {
     uint32_t slot = 0;
     bool is_input = false;
+    bool late = false;  // an output of a late step: needs memory for its largest shape
     Buffer bound;
     Arena own;
+    bool refused = false;  // there was no memory for `own`
+    DeviceIo io = {};         // on a GPU: what host memory is copied to or from
+    bool on_device = false;   // bound to device memory
   };
-  // A step's arguments: parts of the lists below.
-  struct Arguments {
-    KernelArgs kernel;
-    size_t first = 0;  // of its operands, inputs before outputs
-  };
+  using Arenas = std::unordered_map<const Plan*, std::byte*>;  // of the plan and all its bodies
 
+  static Arenas arenas_of(const Plan& plan, std::byte* arena);
   Binding* find(std::string_view tensor);
   Binding* find(std::string_view tensor, bool is_input);
-  uint64_t bytes_now(uint32_t slot) const {
-    return static_cast<uint64_t>(shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype);
+  uint64_t bytes_now(const Binding& binding) const {
+    const Slot& slot = plan.slots[binding.slot];
+    const Shape& shape = binding.late ? slot.max_shape : shapes.shape(binding.slot);
+    return static_cast<uint64_t>(shape.elements()) * element_bytes(slot.type.dtype);
   }
   Status check_bound(const Binding& binding) const;
   void prepare();
   Status update_shapes();
   void update_pointers();
   Status run();
-  void observe(size_t step_index, double elapsed_us);
+  void move_homes_to_device(std::vector<void*>& homes);
+  Status record_run();
+  Status run_observed();
+  Status run_on_device();
+  Status enqueue(void* stream);
   Buffer own_buffer(std::string_view tensor, bool is_input);
 
   const std::shared_ptr<const Engine::Impl> engine;
   const Plan& plan;
   Arena arena;
   ThreadPool pool;
+  const Arenas arenas;
   ShapePass shapes;
+  RunResources resources;
+  std::unique_ptr<PlanRunner> runner;
   std::vector<Binding> bindings;  // inputs, then outputs
-  std::vector<uint32_t> operand_slots;
-  std::vector<void*> pointers;         // per operand
-  std::vector<Shape> operand_shapes;   // per operand
-  std::vector<Arguments> arguments;    // per step
-  std::vector<void*> homes;            // per slot: where it is now
-  std::vector<ConstTensorRef> observed;
   StepObserver* observer = nullptr;
   bool shapes_stale = true, pointers_stale = true;
+  std::unique_ptr<DeviceRun> device;  // null on the CPU
+  std::vector<void*> host_homes;      // on a GPU, per slot: where its value is known to the host, or null
+  bool recording_stale = true;
+  std::vector<std::vector<std::byte>> observed_bytes;
 };
+
+ExecutionContext::Impl::Arenas ExecutionContext::Impl::arenas_of(const Plan& plan, std::byte* arena) {
+  Arenas arenas{{&plan, arena}};
+  for (const Step& step : plan.steps)
+    for (uint32_t body : step.bodies) arenas.merge(arenas_of(plan.bodies[body], arena + step.workspace_offset));
+  return arenas;
+}
 
 ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor) {
   for (Binding& binding : bindings)
@@ -80,105 +95,171 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 void ExecutionContext::Impl::prepare() {
-  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, {}, {}});
-  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, {}, {}});
+  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, false, {}, {}, false, {}, false});
+  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, false, {}, {}, false, {}, false});
+  for (const Step& step : plan.steps)
+    for (Binding& binding : bindings)
+      if (step.late && std::find(step.outputs.begin(), step.outputs.end(), binding.slot) != step.outputs.end()) binding.late = true;
   for (const ProfileEntry& entry : plan.profile) shapes.set_input_shape(entry.slot, entry.opt);
 
-  homes.resize(plan.slots.size());
-  for (size_t i = 0; i < plan.slots.size(); ++i) {
-    if (plan.slots[i].home == Slot::Home::kArena) homes[i] = arena.at(plan.slots[i].offset);
-    // Constants are only ever inputs, which kernels see as const.
-    if (plan.slots[i].home == Slot::Home::kConstant) homes[i] = const_cast<void*>(engine->constants[i]);
+  resources.pool = &pool;
+  resources.loop_limit = engine->options.loop_limit;
+  resources.shared_workspace = arena.at(align_up(plan.arena_bytes));
+  std::vector<void*> homes = PlanRunner::homes_of(engine->loaded, arena.at(0));
+  auto* workspaces = static_cast<std::byte*>(arena.at(0));
+  if (device) {
+    move_homes_to_device(homes);
+    resources.stream = device->stream();
+    resources.host_homes = &host_homes;
+    workspaces = static_cast<std::byte*>(device->arena());
   }
-  arguments.resize(plan.steps.size());
-  size_t most_operands = 0;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    arguments[i].first = operand_slots.size();
-    for (size_t k = 0; k < step.inputs.size(); ++k) operand_slots.push_back(step.inputs[k]);
-    operand_slots.insert(operand_slots.end(), step.outputs.begin(), step.outputs.end());
-    most_operands = std::max(most_operands, step.inputs.size() + step.outputs.size());
-  }
-  pointers.resize(operand_slots.size());
-  operand_shapes.resize(operand_slots.size());
-  observed.resize(most_operands);
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    const size_t first = arguments[i].first, inputs = step.inputs.size(), outputs = step.outputs.size();
-    KernelArgs& args = arguments[i].kernel;
-    args.inputs = {pointers.data() + first, inputs};
-    args.outputs = {pointers.data() + first + inputs, outputs};
-    args.input_shapes = {operand_shapes.data() + first, inputs};
-    args.output_shapes = {operand_shapes.data() + first + inputs, outputs};
-    const LoadedStep& loaded = engine->steps[i];
-    if (loaded.shared_workspace) args.workspace = arena.at(align_up(plan.arena_bytes));
-    else if (step.workspace_bytes != 0) args.workspace = arena.at(step.workspace_offset);
-    args.pool = &pool;
-  }
+  runner = std::make_unique<PlanRunner>(engine->loaded, std::move(homes), workspaces, shapes, resources);
 }
 
 Status ExecutionContext::Impl::update_shapes() {
   if (!shapes_stale) return {};
   INGOT_TRY(shapes.run());
-  for (size_t i = 0; i < operand_slots.size(); ++i)
-    if (operand_slots[i] != kNoIndex) operand_shapes[i] = shapes.shape(operand_slots[i]);
+  runner->take_shapes();
   shapes_stale = false;
+  recording_stale = true;
   return {};
 }
 
 void ExecutionContext::Impl::update_pointers() {
   if (!pointers_stale) return;
-  for (const Binding& binding : bindings) homes[binding.slot] = binding.bound.data;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    const size_t first = arguments[i].first;
-    for (size_t k = 0; k < step.inputs.size() + step.outputs.size(); ++k) {
-      const uint32_t slot = operand_slots[first + k];
-      const bool packed = k < step.inputs.size() && k < 32 && (step.packed_inputs >> k & 1) != 0;
-      pointers[first + k] = slot == kNoIndex || packed ? nullptr : homes[slot];
-    }
-  }
+  for (const Binding& binding : bindings)
+    runner->bind(binding.slot, device && !binding.on_device ? binding.io.device : binding.bound.data);
+  recording_stale = true;
   pointers_stale = false;
 }
 
 Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
   const Slot& slot = plan.slots[binding.slot];
-  const uint64_t need = bytes_now(binding.slot);
+  const uint64_t need = bytes_now(binding);
   if (binding.bound.bytes >= need && (binding.bound.data || need == 0)) return {};
   const std::string where = std::string(binding.is_input ? "input '" : "output '") + slot.name + "'";
+  if (!binding.bound.data && binding.refused)
+    return Status(StatusCode::kOutOfMemory, where + ": got no memory, need " + std::to_string(slot.bytes) + " bytes");
   if (!binding.bound.data) return Status(StatusCode::kInvalidArgument, where + ": no memory is bound; call bind() first");
   return Status(StatusCode::kInvalidArgument, where + ": memory is too small: got " + std::to_string(binding.bound.bytes) +
                                                   " bytes, need " + std::to_string(need) + " for shape " +
-                                                  to_string(shapes.shape(binding.slot)));
+                                                  to_string(binding.late ? slot.max_shape : shapes.shape(binding.slot)));
 }
 
 Status ExecutionContext::Impl::run() {
   INGOT_TRY(update_shapes());
   for (const Binding& binding : bindings) INGOT_TRY(check_bound(binding));
+  if (device) return run_on_device();
   update_pointers();
-  using Clock = std::chrono::steady_clock;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const LoadedStep& loaded = engine->steps[i];
-    if (!loaded.kernel) continue;  // shape arithmetic, done when the shapes were set
-    const Clock::time_point start = observer ? Clock::now() : Clock::time_point();
-    if (!loaded.alias) {
-      Status status = loaded.kernel->run(arguments[i].kernel);
-      if (!status.ok()) return std::move(status).with_context("step '" + plan.steps[i].name + "' (" + plan.steps[i].tactic + ")");
+  resources.iterations = 0;
+  return runner->run(observer);
+}
+
+// Shape arithmetic is the host's: its values stay in the host's arena, and kernels find its operands there.
+void ExecutionContext::Impl::move_homes_to_device(std::vector<void*>& homes) {
+  host_homes.assign(homes.size(), nullptr);
+  std::vector<bool> is_shape(plan.slots.size());
+  for (const Step& step : plan.steps)
+    for (uint32_t slot : step.outputs)
+      if (step.shape_step && slot != kNoIndex) is_shape[slot] = true;
+  for (uint32_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    if (slot.home == Slot::Home::kConstant) {
+      host_homes[i] = homes[i];
+      homes[i] = const_cast<void*>(engine->on_device->at(i));
+    } else if (is_shape[i]) {
+      host_homes[i] = homes[i];
+    } else if (slot.home == Slot::Home::kArena) {
+      homes[i] = static_cast<std::byte*>(device->arena()) + slot.offset;
     }
-    if (observer) observe(i, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
   }
+}
+
+// Memory for what is bound to the host's, addresses, and the graph of a run: after a change of shapes or memory.
+Status ExecutionContext::Impl::record_run() {
+  INGOT_TRY(device->enter());
+  for (Binding& binding : bindings) {
+    if (binding.on_device || binding.io.device) continue;
+    INGOT_ASSIGN(binding.io, device->allocate_io(plan.slots[binding.slot].bytes));
+    pointers_stale = true;
+  }
+  update_pointers();
+  if (!recording_stale) return {};
+  INGOT_TRY(device->begin_recording());
+  Status status;
+  for (const Binding& binding : bindings)
+    if (status.ok() && binding.is_input && !binding.on_device) status = device->copy_in(binding.io, bytes_now(binding));
+  if (status.ok()) status = runner->launch();
+  for (const Binding& binding : bindings)
+    if (status.ok() && !binding.is_input && !binding.on_device) status = device->copy_out(binding.io, bytes_now(binding));
+  Status ended = device->end_recording();  // also after an error: the stream must leave its recording
+  INGOT_TRY(std::move(status));
+  INGOT_TRY(std::move(ended));
+  recording_stale = false;
   return {};
 }
 
-void ExecutionContext::Impl::observe(size_t step_index, double elapsed_us) {
-  const Step& step = plan.steps[step_index];
-  const size_t first = arguments[step_index].first, inputs = step.inputs.size(), operands = inputs + step.outputs.size();
-  for (size_t i = 0; i < operands; ++i) {
-    const uint32_t slot = operand_slots[first + i];
-    observed[i] = slot == kNoIndex ? ConstTensorRef{} : ConstTensorRef{&shapes.types()[slot], pointers[first + i]};
+Status ExecutionContext::Impl::run_on_device() {
+  INGOT_TRY(record_run());
+  for (const Binding& binding : bindings)
+    if (binding.is_input && !binding.on_device)
+      std::copy_n(static_cast<const std::byte*>(binding.bound.data), bytes_now(binding), static_cast<std::byte*>(binding.io.staging));
+  if (observer) INGOT_TRY(run_observed());
+  else INGOT_TRY(device->replay(nullptr));
+  INGOT_TRY(device->synchronize());
+  for (const Binding& binding : bindings)
+    if (!binding.is_input && !binding.on_device)
+      std::copy_n(static_cast<const std::byte*>(binding.io.staging), bytes_now(binding), static_cast<std::byte*>(binding.bound.data));
+  return {};
+}
+
+// Step by step, with each step's operands brought to the host: slow, for profilers and verification.
+Status ExecutionContext::Impl::run_observed() {
+  using Clock = std::chrono::steady_clock;
+  for (const Binding& binding : bindings)
+    if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
+  INGOT_TRY(device->synchronize());
+  std::vector<ConstTensorRef> observed;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (!engine->loaded.steps[i].kernel) continue;
+    const Clock::time_point start = Clock::now();
+    INGOT_TRY(runner->launch_step(i));
+    INGOT_TRY(device->synchronize());
+    const double elapsed_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    const Step& step = plan.steps[i];
+    const PlanRunner::StepOperands operands = runner->operands(i);
+    const size_t count = operands.slots.size(), inputs = step.inputs.size();
+    observed.assign(count, {});
+    observed_bytes.resize(std::max(observed_bytes.size(), count));
+    for (size_t k = 0; k < count; ++k) {
+      const uint32_t slot = operands.slots[k];
+      if (slot == kNoIndex) continue;
+      const void* where = operands.pointers[k] ? host_homes[slot] : nullptr;
+      if (!where && operands.pointers[k]) {
+        observed_bytes[k].resize(static_cast<size_t>(shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype));
+        INGOT_TRY(device->read(observed_bytes[k].data(), operands.pointers[k], observed_bytes[k].size()));
+        where = observed_bytes[k].data();
+      }
+      observed[k] = {&shapes.types()[slot], where};
+    }
+    observer->after_step(i, step, std::span(observed).first(inputs), std::span(observed).subspan(inputs), elapsed_us);
   }
-  observer->after_step(step_index, step, std::span(observed).first(inputs),
-                       std::span(observed).subspan(inputs, step.outputs.size()), elapsed_us);
+  for (const Binding& binding : bindings)
+    if (!binding.is_input && !binding.on_device) INGOT_TRY(device->copy_out(binding.io, bytes_now(binding)));
+  return {};
+}
+
+Status ExecutionContext::Impl::enqueue(void* stream) {
+  if (!device) return run();
+  INGOT_TRY(update_shapes());
+  for (const Binding& binding : bindings) {
+    INGOT_TRY(check_bound(binding));
+    if (!binding.on_device)
+      return Status(StatusCode::kInvalidArgument, std::string(binding.is_input ? "input '" : "output '") + plan.slots[binding.slot].name +
+                                                      "': enqueue() needs device memory, and host memory is bound; bind() device memory, or call run()");
+  }
+  INGOT_TRY(record_run());
+  return device->replay(stream);
 }
 
 Buffer ExecutionContext::Impl::own_buffer(std::string_view tensor, bool is_input) {
@@ -187,12 +268,14 @@ Buffer ExecutionContext::Impl::own_buffer(std::string_view tensor, bool is_input
   const Slot& slot = plan.slots[binding->slot];
   if (binding->own.empty()) {
     Expected<Arena> memory = Arena::allocate(slot.bytes);
+    binding->refused = !memory.ok();
     if (!memory.ok()) return {};
     binding->own = *std::move(memory);
     // A context that is run before its inputs are filled shall not show what the memory held before.
     std::fill_n(binding->own.at(0), slot.bytes, std::byte{0});
   }
   binding->bound = {binding->own.at(0), slot.bytes};
+  binding->on_device = false;
   pointers_stale = true;
   return binding->bound;
 }
@@ -202,6 +285,9 @@ Expected<ExecutionContext> make_context(std::shared_ptr<const Engine::Impl> engi
   Expected<Arena> arena = Arena::allocate(bytes);
   if (!arena.ok()) return arena.take_status().with_context("create context");
   auto impl = std::make_unique<ExecutionContext::Impl>(std::move(engine), *std::move(arena));
+  if (impl->engine->on_device) {
+    INGOT_ASSIGN(impl->device, impl->engine->on_device->create_run(bytes));
+  }
   impl->prepare();
   INGOT_TRY(impl->update_shapes());
   return ExecutionContext(std::move(impl));
@@ -221,11 +307,14 @@ Status ExecutionContext::bind(std::string_view tensor, void* data, size_t bytes)
     return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': memory is not aligned for " +
                                                     std::string(to_string(slot.type.dtype)));
   const Buffer before = binding->bound;
+  const bool was_on_device = binding->on_device;
   binding->bound = {data, bytes};
+  binding->on_device = impl_->device && is_device_memory(impl_->engine->device.backend, data);
   // With other inputs' shapes still to be set, output sizes are not known yet: run() checks again.
   if (!impl_->shapes_stale || binding->is_input) {
     if (Status status = impl_->check_bound(*binding); !status.ok()) {
       binding->bound = before;
+      binding->on_device = was_on_device;
       return std::move(status).with_context("bind");
     }
   }
@@ -267,7 +356,13 @@ Status ExecutionContext::run() noexcept try {
   return impl_->run();
 } catch (const std::bad_alloc&) {
   // Only an error's text is ever allocated here.
-  return Status(StatusCode::kOutOfMemory, "run");
+  return Status(StatusCode::kOutOfMemory, "run: out of memory");
+}
+
+Status ExecutionContext::enqueue(void* stream) noexcept try {
+  return impl_->enqueue(stream);
+} catch (const std::bad_alloc&) {
+  return Status(StatusCode::kOutOfMemory, "enqueue");
 }
 
 void ExecutionContext::set_observer(StepObserver* observer) noexcept { impl_->observer = observer; }

@@ -37,6 +37,10 @@ struct Step {
   uint64_t workspace_offset = 0, workspace_bytes = 0;  // in the arena
   // Shape arithmetic: computed by reference code when shapes are set, not at each run. Outputs stay in the arena for good.
   bool shape_step = false;
+  // Its outputs' shapes depend on data: worked out in run(), just before its kernel. So does every step that reads a tensor
+  // of varying shape from a late step. Until then such outputs count with their max_shape.
+  bool late = false;
+  std::vector<uint32_t> bodies;     // control flow: indices into Plan::bodies; their arenas lie at the workspace's start
 };
 
 // One input's dims: min ≤ opt ≤ max in each.
@@ -45,13 +49,18 @@ struct ProfileEntry {
   Shape min, opt, max;
 };
 
+// The network, or a body of one of its control-flow steps: then inputs and outputs are the step's, target and hashes are
+// empty, and the arena is part of the step's workspace.
 struct Plan {
   std::vector<Slot> slots;
   std::vector<Step> steps;
   std::vector<uint32_t> inputs, outputs;         // slots, in the model's order; names are unique
   std::vector<ProfileEntry> profile;             // one for each input
+  std::vector<Plan> bodies;                      // each belongs to one step
+  std::vector<uint32_t> known_inputs;            // of a body: input slots whose values shape arithmetic may read
   std::vector<std::span<const std::byte>> blobs; // 64-byte aligned; constants that no step needs at run time are empty
   bool halve_blobs = false;                      // a file stores f32 blobs in half precision wherever that loses nothing
+  std::vector<uint32_t> halved;                  // blobs that are still as such a file has them; the loader widens them
   uint64_t arena_bytes = 0;
   std::string target;                            // "cpu-x86-64"
   std::string device_fingerprint;                // of the machine that it was timed on

@@ -1,6 +1,7 @@
 // Tables first, then steps in order, then memory, then the type rules at the corners of the profile.
 #include "runtime/plan_validator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -21,20 +22,35 @@ constexpr size_t kMaxOperands = 1 << 12;
 
 class Validator {
  public:
-  explicit Validator(const Plan& plan) : plan_(plan), produced_by_(plan.slots.size(), kNobody) {}
+  // depth: 0 for a whole network, 1 for the bodies of its steps … shape_step_bytes: counted over all of them.
+  Validator(const Plan& plan, int depth, uint64_t& shape_step_bytes)
+      : plan_(plan), depth_(depth), produced_by_(plan.slots.size(), kNobody), shape_step_bytes_(shape_step_bytes) {}
 
   Status run() {
-    if (plan_.arena_bytes > kMaxArenaBytes) return bad("arena", std::to_string(plan_.arena_bytes) + " bytes are too many");
+    if (plan_.arena_bytes > kMaxArenaBytes) return bad("arena", "got " + std::to_string(plan_.arena_bytes) + " bytes, need ≤ " + std::to_string(kMaxArenaBytes) + "; build with a smaller --profile");
     for (const auto blob : plan_.blobs)
       if (reinterpret_cast<uintptr_t>(blob.data()) % kArenaAlignment != 0 && !blob.empty()) return bad("blob", "not 64-byte aligned");
     for (const Slot& slot : plan_.slots) INGOT_TRY(check_slot(slot));
     INGOT_TRY(check_bindings());
     INGOT_TRY(check_profile());
-    for (size_t i = 0; i < plan_.steps.size(); ++i) INGOT_TRY(check_step(i));
+    is_known_input_.resize(plan_.slots.size());
+    for (uint32_t slot : plan_.known_inputs) {
+      if (depth_ == 0 || slot >= plan_.slots.size() || plan_.slots[slot].home != Slot::Home::kInput) return bad("known inputs", "one is no input of a body");
+      is_known_input_[slot] = true;
+    }
+    std::vector<bool> owned(plan_.bodies.size());
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      INGOT_TRY(check_step(i));
+      for (uint32_t body : plan_.steps[i].bodies) {
+        if (owned[body]) return bad("step '" + plan_.steps[i].name + "'", "shares a body with another");
+        owned[body] = true;
+      }
+    }
+    if (std::find(owned.begin(), owned.end(), false) != owned.end()) return bad("bodies", "one belongs to no step");
     for (uint32_t slot : plan_.outputs)
       if (produced_by_[slot] < 0) return bad("output '" + plan_.slots[slot].name + "'", "no step computes it");
     INGOT_TRY(check_memory());
-    return check_types();
+    return depth_ == 0 ? check_types() : Status();
   }
 
  private:
@@ -51,12 +67,16 @@ class Validator {
   Status check_profile();
   Status check_step(size_t index);
   Status check_shape_step(const Step& step);
+  Status check_late_step(const Step& step) const;
+  Status check_control_flow(const Step& step);
   Status check_memory();
   Status check_types();
 
   const Plan& plan_;
+  const int depth_;
   std::vector<int64_t> produced_by_;  // step, kGiven or kNobody
-  uint64_t shape_step_bytes_ = 0;
+  std::vector<bool> is_known_input_;
+  uint64_t& shape_step_bytes_;
 };
 
 std::optional<uint64_t> checked_bytes(const Shape& shape, DataType dtype) {
@@ -139,7 +159,7 @@ Status Validator::check_bindings() {
     for (uint32_t slot : *list) {
       if (slot >= plan_.slots.size()) return bad("inputs and outputs", "a tensor does not exist");
       if (plan_.slots[slot].home != home) return bad(name_of(plan_.slots[slot]), "its home is not that of an input or output");
-      if (!names.insert(plan_.slots[slot].name).second) return bad(name_of(plan_.slots[slot]), "name of two inputs or outputs");
+      if (depth_ == 0 && !names.insert(plan_.slots[slot].name).second) return bad(name_of(plan_.slots[slot]), "name of two inputs or outputs");
     }
   for (uint32_t slot : plan_.inputs) produced_by_[slot] = kGiven;
   std::vector<bool> is_output(plan_.slots.size());
@@ -166,7 +186,7 @@ Status Validator::check_profile() {
     for (int i = 0; i < shape.rank; ++i) {
       const bool varies = shape[i] == Shape::kDynamic;
       const bool ordered = entry.min[i] <= entry.opt[i] && entry.opt[i] <= entry.max[i];
-      if (!ordered || (varies ? entry.min[i] < 1 : entry.min[i] != shape[i] || entry.max[i] != shape[i]))
+      if (!ordered || (varies ? entry.min[i] < (depth_ == 0 ? 1 : 0) : entry.min[i] != shape[i] || entry.max[i] != shape[i]))
         return bad(name_of(slot), "profile of dim " + std::to_string(i) + ": need 1 ≤ min ≤ opt ≤ max, and the dim itself where fixed");
     }
   }
@@ -208,7 +228,21 @@ Status Validator::check_step(size_t index) {
     produced_by_[id] = static_cast<int64_t>(index);
   }
   if (!has_output) return bad(where, "has no output");
+  INGOT_TRY(check_late_step(step));
+  if (is_control_flow(kind_of(step.params))) return check_control_flow(step);
+  if (!step.bodies.empty()) return bad(where, "has bodies, which its op does not take");
   return step.shape_step ? check_shape_step(step) : Status();
+}
+
+// What a late step gives has no shape before the run, so its readers are late too.
+Status Validator::check_late_step(const Step& step) const {
+  if (step.late && step.shape_step) return bad("step '" + step.name + "'", "is both late and shape arithmetic");
+  for (uint32_t id : step.inputs) {
+    if (step.late || id == kNoIndex || produced_by_[id] < 0 || plan_.slots[id].type.shape.is_static()) continue;
+    if (plan_.steps[static_cast<size_t>(produced_by_[id])].late)
+      return bad("step '" + step.name + "'", "reads '" + plan_.slots[id].name + "', whose shape is known late, but is not late itself");
+  }
+  return {};
 }
 
 Status Validator::check_shape_step(const Step& step) {
@@ -223,7 +257,7 @@ Status Validator::check_shape_step(const Step& step) {
   for (uint32_t id : step.inputs) {
     if (id == kNoIndex || op == OpKind::kShape) continue;
     const int64_t producer = produced_by_[id];
-    const bool known = plan_.slots[id].home == Slot::Home::kConstant ||
+    const bool known = plan_.slots[id].home == Slot::Home::kConstant || is_known_input_[id] ||
                        (producer >= 0 && plan_.steps[static_cast<size_t>(producer)].shape_step);
     if (!known)
       return Status(StatusCode::kUnsupported, "plan: " + where + ": shape arithmetic reads '" + plan_.slots[id].name +
@@ -235,6 +269,52 @@ Status Validator::check_shape_step(const Step& step) {
     if (plan_.slots[id].home != Slot::Home::kArena) return bad(where, "shape arithmetic must stay in the arena");
     if (!add(plan_.slots[id])) return bad(where, "shape arithmetic on too much data, or not row-major");
   }
+  return {};
+}
+
+Status Validator::check_control_flow(const Step& step) {
+  const std::string where = "step '" + step.name + "'";
+  if (step.shape_step || step.packed_inputs != 0 || step.blob != kNoIndex) return bad(where, "control flow packs nothing and is no shape arithmetic");
+  if (depth_ == kMaxBodyDepth) return bad(where, "bodies within bodies: need at most " + std::to_string(kMaxBodyDepth) + " levels");
+  if (step.bodies.size() != body_count(kind_of(step.params))) return bad(where, "number of bodies");
+  const auto* loop = std::get_if<LoopParams>(&step.params);
+  std::vector<OpInput> inputs;
+  for (uint32_t id : step.inputs) {
+    inputs.emplace_back();
+    if (id == kNoIndex) continue;
+    // Shapes are checked at the corners of the profile; here any will do that has the right rank.
+    inputs.back() = {plan_.slots[id].type.dtype, plan_.slots[id].max_shape, nullptr, true};
+    if (plan_.slots[id].type.layout != Layout::kLinear) return bad(where, "an operand of control flow is not row-major");
+  }
+  for (uint32_t id : step.outputs)
+    if (id == kNoIndex || plan_.slots[id].type.layout != Layout::kLinear) return bad(where, "an output of control flow is left out or not row-major");
+  for (uint32_t index : step.bodies) {
+    if (index >= plan_.bodies.size()) return bad(where, "a body does not exist");
+    const Plan& body = plan_.bodies[index];
+    if (Status status = check_body_arity(step.params, step.inputs.size(), step.outputs.size(), body.inputs.size(), body.outputs.size()); !status.ok())
+      return bad(where, std::string(status.message()));
+    if (Status status = Validator(body, depth_ + 1, shape_step_bytes_).run(); !status.ok())
+      return std::move(status).with_context(where);
+    std::vector<OpInput> taken(body.inputs.size());
+    if (Status status = infer_body_inputs(step.params, inputs, taken); !status.ok()) return bad(where, std::string(status.message()));
+    for (size_t i = 0; i < taken.size(); ++i)
+      if (!taken[i].present || taken[i].dtype != body.slots[body.inputs[i]].type.dtype)
+        return bad(where, "input " + std::to_string(i) + " of a body has another type than it is given");
+    for (const Step& inner : body.steps)
+      for (uint32_t id : body.outputs)
+        if (!step.late && inner.late && !body.slots[id].type.shape.is_static() &&
+            std::find(inner.outputs.begin(), inner.outputs.end(), id) != inner.outputs.end())
+          return bad(where, "a body makes '" + body.slots[id].name + "', whose shape is known late, but the step is not late itself");
+    const size_t own = body.outputs.size() - step.outputs.size();  // the next condition is the body's alone
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const Slot &made = body.slots[body.outputs[own + i]], &kept = plan_.slots[step.outputs[i]];
+      const bool stacked = loop && i >= static_cast<size_t>(loop->states);  // only an element of it, checked at each run
+      if (made.type.dtype != kept.type.dtype || (!stacked && made.bytes > kept.bytes))
+        return bad(where, "output " + std::to_string(i) + " of a body is larger or of another type than the step's");
+    }
+    if (own != 0 && body.slots[body.outputs[0]].bytes != 1) return bad(where, "the condition that the body makes is not one element");
+  }
+  if (step.workspace_bytes < body_workspace_bytes(plan_, step)) return bad(where, "its workspace cannot hold its bodies");
   return {};
 }
 
@@ -309,8 +389,8 @@ Status Validator::check_memory() {
 
 Status Validator::check_types() {
   std::vector<std::unique_ptr<std::byte[]>> scratch;
-  ShapePass pass(plan_, [&](uint32_t slot) -> void* {
-    return scratch.emplace_back(new std::byte[plan_.slots[slot].bytes + 1]()).get();
+  ShapePass pass(plan_, [&](const Plan& plan, uint32_t slot) -> void* {
+    return scratch.emplace_back(new std::byte[plan.slots[slot].bytes + 1]()).get();
   });
   for (const Shape ProfileEntry::*corner : {&ProfileEntry::min, &ProfileEntry::opt, &ProfileEntry::max}) {
     for (const ProfileEntry& entry : plan_.profile) pass.set_input_shape(entry.slot, entry.*corner);
@@ -320,6 +400,8 @@ Status Validator::check_types() {
       return Status(code, "plan: " + std::string(status.message()));
     }
   }
+  if (Status status = pass.check_late_steps(); !status.ok())
+    return Status(StatusCode::kInvalidEngine, "plan: " + std::string(status.message()));
   return {};
 }
 
@@ -337,6 +419,20 @@ bool is_alias_step(const Plan& plan, const Step& step) {
          (in.type.layout == Layout::kLinear || op == OpKind::kIdentity);
 }
 
-Status validate_plan(const Plan& plan) { return Validator(plan).run(); }
+uint64_t body_workspace_bytes(const Plan& plan, const Step& step, std::vector<uint64_t>* state_offsets) {
+  uint64_t bytes = 0;
+  for (uint32_t index : step.bodies) bytes = std::max(bytes, align_up(plan.bodies[index].arena_bytes));
+  const auto* loop = std::get_if<LoopParams>(&step.params);
+  for (size_t i = 0; loop && i < static_cast<size_t>(loop->states); ++i) {
+    if (state_offsets) state_offsets->push_back(bytes);
+    bytes += align_up(plan.slots[step.outputs[i]].bytes);
+  }
+  return bytes;
+}
+
+Status validate_plan(const Plan& plan) {
+  uint64_t shape_step_bytes = 0;
+  return Validator(plan, 0, shape_step_bytes).run();
+}
 
 }  // namespace ingot

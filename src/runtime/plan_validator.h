@@ -13,4 +13,9 @@ Status validate_plan(const Plan& plan);
 // Whether a step only gives its input another name: an alias op whose first input and output lie at the same place.
 bool is_alias_step(const Plan& plan, const Step& step);
 
+// Control flow: workspace that a step needs for its bodies, of which one runs at a time. Their arenas begin where it begins;
+// behind them lies, for each state of a loop, the second of two buffers between which it alternates (the first is the step's
+// output). `state_offsets`: where these lie, if asked for.
+uint64_t body_workspace_bytes(const Plan& plan, const Step& step, std::vector<uint64_t>* state_offsets = nullptr);
+
 }  // namespace ingot

@@ -16,6 +16,12 @@ class StepObserver {
   // out, or packed into the step's blob, has null data.
   virtual void after_step(size_t step_index, const Step& step, std::span<const ConstTensorRef> inputs,
                           std::span<const ConstTensorRef> outputs, double elapsed_us) = 0;
+  // Before a body of a control-flow step runs: who observes the steps in it, with indices of its own. Null: nobody; the step
+  // as a whole is observed like any other.
+  virtual StepObserver* inside(size_t step_index, const Step& step, size_t body_index) {
+    (void)step_index, (void)step, (void)body_index;
+    return nullptr;
+  }
 };
 
 }  // namespace ingot

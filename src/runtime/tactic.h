@@ -16,11 +16,16 @@
 
 namespace ingot {
 
+enum class Backend : uint8_t { kCpu, kCuda, kCount };
+inline constexpr int kCudaCapabilities[] = {80, 86, 89, 90};  // what plans are made for; 80 is compute capability 8.0
+
 struct DeviceInfo {
-  std::string name;         // "cpu"
+  std::string name;         // "cpu"; of a GPU its own name or its target
   std::string fingerprint;  // what timings depend on: model, instruction sets, threads
   CpuFeatures cpu;
   int threads = 1;          // threads a run will use
+  Backend backend = Backend::kCpu;
+  int cuda_capability = 0;
 };
 
 // One input or output of a problem. type.shape has kDynamic where the profile lets a dim vary.
@@ -42,6 +47,8 @@ struct TacticInfo {
   std::string_view name;  // "<backend>.<op>.<algorithm>.<types>[.<layout>]"
   uint32_t version;       // raised when the blob or the semantics change
   OpKind op;
+  std::string_view library = {};  // the library beyond C++'s own that it needs, as "onednn": then used only where a build
+                                  // permits it by that name, and exempt from "allocates nothing"
 };
 
 class Kernel {

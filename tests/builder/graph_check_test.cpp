@@ -158,13 +158,15 @@ Expected<Values> interpret(const Graph& graph, size_t probe, uint64_t seed) {
   return values;
 }
 
-double largest_error(const Values& got, const Values& want) {
+double largest_error(const Values& got, const Values& want, bool of_largest) {
   if (got.size() != want.size()) return INFINITY;
   double worst = 0;
   for (size_t i = 0; i < got.size(); ++i) {
     if (got[i].size() != want[i].size()) return INFINITY;
+    double most = 0;
+    for (double value : want[i]) most = std::max(most, std::abs(value));
     for (size_t j = 0; j < got[i].size(); ++j) {
-      const double error = std::abs(got[i][j] - want[i][j]) / std::max(1.0, std::abs(want[i][j]));
+      const double error = std::abs(got[i][j] - want[i][j]) / (of_largest ? most : std::max(1.0, std::abs(want[i][j])));
       if (!(error <= worst) && got[i][j] != want[i][j]) worst = error == error ? error : INFINITY;
     }
   }
@@ -200,6 +202,8 @@ TEST(GraphCheck, InterpretsByReference) {
   ASSERT_EQ((*values)[0].size(), 12u);
   EXPECT_EQ(largest_error({(*values)[0]}, {(*values)[1]}), 0);
   EXPECT_GT(largest_error({{1, 2}}, {{1, 2.1}}), 0.04);
+  EXPECT_NEAR(largest_error({{1, 20}}, {{2, 20}}), 0.5, 1e-9);
+  EXPECT_NEAR(largest_error({{1, 20}}, {{2, 20}}, true), 0.05, 1e-9);
 }
 
 }  // namespace

@@ -84,6 +84,50 @@ output %y
   EXPECT_EQ(graph.value(graph.find_value("y")).type.shape, (Shape{Shape::kDynamic, 24}));
 }
 
+// At every probe the dim is a multiple of 8, equals neither constant and has the same difference; between them it does not.
+TEST(GraphEditor, AgreementAtTheProbesAloneMakesNoConstant) {
+  const Graph graph = make(R"(%x = input f32[8:16:32:24x6]
+%shape = Shape(%x)
+%zero = const s64[scalar] [0]
+%eight = const s64[scalar] [8]
+%nine = const s64[scalar] [9]
+%forty = const s64[scalar] [40]
+%n = Gather(%shape, %zero)
+%rest = Binary.mod(%n, %eight)
+%whole = Binary.div(%n, %eight)
+%floor = Binary.mul(%whole, %eight)
+%left = Binary.sub(%n, %floor)
+%is_nine = Binary.equal(%n, %nine)
+%is_forty = Binary.equal(%n, %forty)
+%low = Binary.min(%n, %eight)
+output %rest, %left, %is_nine, %is_forty, %low
+)");
+  for (const char* varies : {"rest", "left", "is_nine"}) EXPECT_TRUE(graph.is_shape_value(graph.find_value(varies))) << varies;
+  for (const char* fixed : {"is_forty", "low"}) EXPECT_TRUE(graph.is_constant(graph.find_value(fixed))) << fixed;
+}
+
+TEST(GraphEditor, ShapeArithmeticIsWhatTheRuntimeCanRepeat) {
+  const Graph graph = make(R"(%x = input f32[1:2:3x2x4]
+%shape = Shape(%x)
+%c = ConstantOfShape(%shape) {value=1.25}
+%w = const f32[2x2x1] random(1)
+%y = Conv(%c, %w)
+output %y
+)");
+  EXPECT_TRUE(graph.is_shape_value(graph.find_value("c")));
+  EXPECT_FALSE(graph.is_shape_value(graph.find_value("y")));
+}
+
+TEST(GraphEditor, ANodeKeepsAllItsOutputsOrNone) {
+  const Graph graph = make(R"(%x = input f32[1:2:3x6]
+%shape = Shape(%x)
+%a, %b = Split(%shape) {axis=0}
+output %a, %b
+)");
+  EXPECT_EQ(graph.value(graph.find_value("b")).producer, graph.value(graph.find_value("a")).producer);
+  EXPECT_EQ(verify_graph(graph).message(), "");
+}
+
 TEST(GraphEditor, RefusedNodesLeaveNoTrace) {
   Graph graph = make("%x = input f32[4]\n%u = input f32[3]\noutput %x\n");
   const std::string before = to_text(graph);

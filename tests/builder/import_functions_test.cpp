@@ -129,6 +129,144 @@ TEST(ImportFunctions, OptionalOperandsAndResultsThatAreOperands) {
   EXPECT_EQ(graph->value(graph->outputs()[0]).name, "y");
 }
 
+// Calls inside a branch unfold there, by the opset of the function they came from.
+TEST(ImportFunctions, CallsInsideBranches) {
+  ModelMaker model(13);
+  model.set_opset("local", 1);
+  model.input("x", {int64_t{2}, int64_t{3}}).output("y").constant<uint8_t>("c", {}, {1});
+  model.graph().mutable_initializer(0)->set_data_type(9);
+  NodeMaker choice = model.node("If", {"c"}, {"y"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto& branch = *choice.attribute(name, onnx::AttributeProto::GRAPH).mutable_g();
+    auto& call = *branch.add_node();
+    call.set_op_type("Old");
+    call.set_domain("local");
+    call.add_input("x");
+    call.add_output("t");
+    branch.add_output()->set_name("t");
+  }
+  FunctionMaker old(model, "Old", {"a"}, {"b"}, 11);
+  old.node("Softmax", {"a"}, {"t"}).integer("axis", 0);
+  old.node("Relu", {"t"}, {"b"});
+  const auto graph = model.import();
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const Node* copy = graph->producer(graph->outputs()[0]);
+  const Node* relu = std::holds_alternative<IdentityParams>(copy->params) ? graph->producer(copy->inputs[0]) : copy;
+  const auto* softmax = std::get_if<SoftmaxParams>(&graph->producer(relu->inputs[0])->params);
+  ASSERT_NE(softmax, nullptr);
+  EXPECT_TRUE(softmax->flatten);  // as before opset 13
+}
+
+// A branch inside a function reads the function's own tensors and attributes.
+TEST(ImportFunctions, BranchesInsideFunctions) {
+  ModelMaker model = one_call("F");
+  NodeMaker(*model.graph().mutable_node(0)).number("slope", 0.5f);
+  FunctionMaker function(model, "F", {"a"}, {"b"});
+  function.proto().add_attribute("slope");
+  NodeMaker yes = function.node("Constant", {}, {"c"});
+  auto& value = *yes.attribute("value", onnx::AttributeProto::TENSOR).mutable_t();
+  fill_tensor<uint8_t>(value, {}, {1});
+  value.set_data_type(9);
+  function.node("Neg", {"a"}, {"n"});
+  NodeMaker choice = function.node("If", {"c"}, {"b"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto& branch = *choice.attribute(name, onnx::AttributeProto::GRAPH).mutable_g();
+    auto& node = *branch.add_node();
+    node.set_op_type("LeakyRelu");
+    node.add_input("n");
+    node.add_output("t");
+    refer(NodeMaker(node), "alpha", "slope", onnx::AttributeProto::FLOAT);
+    branch.add_output()->set_name("t");
+  }
+  const auto graph = model.import();
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const Node* leaky = graph->producer(graph->outputs()[0]);
+  if (std::holds_alternative<IdentityParams>(leaky->params)) leaky = graph->producer(leaky->inputs[0]);
+  EXPECT_EQ(std::get<UnaryParams>(leaky->params).alpha, 0.5);
+  EXPECT_EQ(std::get<UnaryParams>(graph->producer(leaky->inputs[0])->params).function, UnaryFunction::kNeg);
+}
+
+// Two functions of one name that a further name tells apart; field 13 of a function, field 8 of a node.
+TEST(ImportFunctions, Overloads) {
+  ModelMaker model = one_call("F");
+  FunctionMaker(model, "F", {"a"}, {"b"}).node("Relu", {"a"}, {"b"});
+  FunctionMaker other(model, "F", {"a"}, {"b"});
+  other.node("Exp", {"a"}, {"b"});
+  other.proto().mutable_unknown_fields()->append("\x6a\x02v2", 4);
+  const auto function_of = [&] {
+    const auto graph = model.import();
+    EXPECT_TRUE(graph.ok()) << graph.status().message();
+    return graph.ok() ? params_of<UnaryParams>(*graph, "y")->function : UnaryFunction::kNeg;
+  };
+  EXPECT_EQ(function_of(), UnaryFunction::kRelu);
+  model.graph().mutable_node(0)->mutable_unknown_fields()->append("\x42\x02v2", 4);
+  EXPECT_EQ(function_of(), UnaryFunction::kExp);
+}
+
+// A function may take the name of an operator, and even call that operator in its body when it is of another domain.
+TEST(ImportFunctions, NameOfAnOperator) {
+  ModelMaker model = one_call("Relu");
+  FunctionMaker(model, "Relu", {"x"}, {"y"}).node("Relu", {"x"}, {"y"}).named("inner");
+  const auto graph = model.import();
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(params_of<UnaryParams>(*graph, "y")->function, UnaryFunction::kRelu);
+  EXPECT_EQ(maker_of(*graph, "y")->name, "call/inner");
+}
+
+// Names that two calls would share, and that the graph has already.
+TEST(ImportFunctions, NamesThatCollide) {
+  ModelMaker model(13);
+  model.set_opset("local", 1);
+  model.input("x", {int64_t{2}}).output("y");
+  model.node("F", {"x"}, {"a"}).domain("local").named("call");
+  model.node("F", {"a"}, {"call/t"}).domain("local").named("call");  // the same name again
+  model.node("Add", {"a", "call/t"}, {"y"});
+  FunctionMaker function(model, "F", {"a"}, {"b"});
+  function.node("Exp", {"a"}, {"t"});
+  function.node("Neg", {"t"}, {"b"});
+  const auto graph = model.import();
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->topological_order().size(), 5u);
+}
+
+TEST(ImportFunctions, RecursionThroughABranchIsRefused) {
+  ModelMaker model = one_call("F");
+  FunctionMaker function(model, "F", {"a"}, {"b"});
+  NodeMaker choice = function.node("If", {"a"}, {"b"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto& branch = *choice.attribute(name, onnx::AttributeProto::GRAPH).mutable_g();
+    auto& call = *branch.add_node();
+    call.set_op_type("F");
+    call.set_domain("local");
+    call.add_input("a");
+    call.add_output("t");
+    branch.add_output()->set_name("t");
+  }
+  EXPECT_HAS(failure(model, StatusCode::kInvalidModel), "function 'F' calls itself");
+}
+
+// 2^30 calls in branches of branches.
+TEST(ImportFunctions, ExplosionInBranchesIsBounded) {
+  ModelMaker model = one_call("F0");
+  for (int i = 0; i < 30; ++i) {
+    FunctionMaker function(model, "F" + std::to_string(i), {"a"}, {"b"});
+    NodeMaker choice = function.node("If", {"a"}, {"b"});
+    for (const char* name : {"then_branch", "else_branch"}) {
+      auto& branch = *choice.attribute(name, onnx::AttributeProto::GRAPH).mutable_g();
+      auto& call = *branch.add_node();
+      call.set_op_type("F" + std::to_string(i + 1));
+      call.set_domain("local");
+      call.add_input("a");
+      call.add_output("t");
+      branch.add_output()->set_name("t");
+    }
+  }
+  FunctionMaker(model, "F30", {"a"}, {"b"}).node("Relu", {"a"}, {"b"});
+  const auto graph = model.import();
+  ASSERT_FALSE(graph.ok());
+  EXPECT_HAS(std::string(graph.status().message()), "need at most");
+}
+
 TEST(ImportFunctions, RecursionIsRefused) {
   ModelMaker itself = one_call("F");
   FunctionMaker(itself, "F", {"a"}, {"b"}).node("F", {"a"}, {"b"}, "local");

@@ -76,7 +76,8 @@ TEST(ImportMalformed, Names) {
   twice.node("Exp", {"x"}, {"y"});
   EXPECT_HAS(error_of(twice.import()), "tensor 'y' is made twice");
   ModelMaker over_input = vector_model();
-  over_input.node("Relu", {"y"}, {"x"});
+  over_input.node("Relu", {"x"}, {"y"});
+  over_input.node("Exp", {"x"}, {"x"});
   EXPECT_HAS(error_of(over_input.import()), "which is an input or initialiser already");
   ModelMaker weights = vector_model();
   weights.constant<float>("w", {1}, {1}).constant<float>("w", {1}, {2}).node("Add", {"x", "w"}, {"y"});
@@ -162,7 +163,7 @@ TEST(ImportMalformed, AttributesOfNodes) {
   EXPECT_FALSE(ranks.import().ok());
   ModelMaker missing = vector_model();
   missing.node("Conv", {"x"}, {"y"}).named("c");
-  EXPECT_HAS(error_of(missing.import()), "node 'c': input 1 is missing");
+  EXPECT_HAS(error_of(missing.import()), "node 'c' (Conv, ai.onnx 13, inputs f32[1x2x8x8]): input 1 is missing");
   ModelMaker axis = vector_model();
   axis.node("Softmax", {"x"}, {"y"}).integer("axis", 9);
   EXPECT_HAS(error_of(axis.import()), "axis is out of range: got 9, need -4 to 3");

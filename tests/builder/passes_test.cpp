@@ -1,6 +1,9 @@
 // Runs tests/cases/passes/<pass>[_<more>].graph. A file holds cases `case <name>`, each with a `before:` and an `after:`
 // section in the graph text grammar; `after: same` stands for a pass that must not fire. Besides the graph, its results are
-// compared: before and after must compute the same, at every probe.
+// compared: before and after must compute the same, at every probe. Before them may stand
+//   ranges:              a calibration table follows, one tensor a line as in its file; the pass runs with --int8
+//   options: fp16, float=NAME
+//   tolerance: NAME      what the pass may do to the numbers, by pass_tolerance() of tolerance.h; else "float"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 #include "builder/run_passes.h"
 #include "builder/passes/passes.h"
 #include "graph_check.h"
+#include "tolerance.h"
 
 namespace ingot {
 namespace {
@@ -20,7 +24,7 @@ constexpr Pass kUnlisted[] = {INGOT_PASS(fuse_attention)};
 
 std::vector<Pass> tested_passes() {
   std::vector<Pass> passes;
-  for (const auto& list : {std::span<const Pass>(kCanonicalisePasses), std::span<const Pass>(kFusePasses), std::span<const Pass>(kUnlisted)})
+  for (const auto& list : {std::span<const Pass>(kCanonicalisePasses), std::span<const Pass>(kFusePasses), std::span<const Pass>(kQuantisePasses), std::span<const Pass>(kUnlisted)})
     for (const Pass& pass : list)
       if (std::none_of(passes.begin(), passes.end(), [&](const Pass& p) { return p.name == pass.name; })) passes.push_back(pass);
   return passes;
@@ -29,6 +33,23 @@ std::vector<Pass> tested_passes() {
 struct PassCase {
   std::string file, name, before, after;
   Pass pass;
+  std::string ranges, options, tolerance = "float";
+
+  // What a builder would hand to the pass; an error for options or ranges that make no sense.
+  Expected<BuildOptions> build_options() const {
+    BuildOptions built;
+    if (!ranges.empty()) {
+      INGOT_ASSIGN(built.calibration_table, CalibrationTable::parse("ingot-calibration 1\n" + ranges));
+      built.int8 = true;
+    }
+    std::istringstream words(options);
+    for (std::string word; words >> word;) {
+      if (word == "fp16") built.fp16 = true;
+      else if (word.starts_with("float=")) built.float_layers.push_back(word.substr(6));
+      else return Status(StatusCode::kInvalidArgument, "unknown option '" + word + "'");
+    }
+    return built;
+  }
 };
 
 std::vector<PassCase> read_file(const std::filesystem::path& path) {
@@ -41,8 +62,14 @@ std::vector<PassCase> read_file(const std::filesystem::path& path) {
   std::string* section = nullptr;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("case ")) {
-      cases.push_back({stem, line.substr(5), "", "", pass});
+      cases.push_back({stem, line.substr(5), "", "", pass, "", ""});
       section = nullptr;
+    } else if (line == "ranges:" && !cases.empty()) {
+      section = &cases.back().ranges;
+    } else if (line.starts_with("options: ") && !cases.empty()) {
+      cases.back().options = line.substr(9);
+    } else if (line.starts_with("tolerance: ") && !cases.empty()) {
+      cases.back().tolerance = line.substr(11);
     } else if (line == "before:" && !cases.empty()) {
       section = &cases.back().before;
     } else if (line == "after: same" && !cases.empty()) {
@@ -53,7 +80,7 @@ std::vector<PassCase> read_file(const std::filesystem::path& path) {
     } else if (section) {
       *section += line + '\n';
     } else if (!line.empty() && line[0] != '#') {
-      cases.push_back({stem, "stray line: " + line, "", "", Pass{"", nullptr}});
+      cases.push_back({stem, "stray line: " + line, "", "", Pass{"", nullptr}, "", ""});
     }
   }
   return cases;
@@ -80,7 +107,11 @@ TEST_P(PassCases, RewritesAsDrawn) {
   ASSERT_TRUE(after.ok()) << "after: " << after.status().message();
   ASSERT_EQ(verify_graph(before->graph).message(), "");
 
-  const BuildOptions options;
+  const auto built = c.build_options();
+  ASSERT_TRUE(built.ok()) << built.status().message();
+  const BuildOptions& options = *built;
+  const auto tolerance = pass_tolerance(c.tolerance);
+  ASSERT_TRUE(tolerance) << "no such tolerance: " << c.tolerance;
   const Status status = c.pass.run(work->graph, options);
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_EQ(verify_graph(work->graph).message(), "") << to_text(work->graph);
@@ -92,7 +123,7 @@ TEST_P(PassCases, RewritesAsDrawn) {
     const auto want = interpret(before->graph, probe, 1 + probe), got = interpret(work->graph, probe, 1 + probe);
     ASSERT_TRUE(want.ok()) << want.status().message();
     ASSERT_TRUE(got.ok()) << got.status().message();
-    EXPECT_LE(largest_error(*got, *want), 1e-4) << "at probe " << probe << '\n' << to_text(work->graph);
+    EXPECT_LE(largest_error(*got, *want, tolerance->of_largest), tolerance->error) << "at probe " << probe << '\n' << to_text(work->graph);
   }
 }
 

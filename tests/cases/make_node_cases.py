@@ -97,6 +97,7 @@ class Writer:
             self.rooms += ["", f"case {name}", f"op {room_op} {fields}".rstrip()]
             self.rooms += ["in absent" if x is None else "in " + tensor_text(array_of(x)) for x in (room_inputs or inputs[:len(names)])]
             self.rooms += tail
+        return answers
 
     def write(self, room_file=None):
         self.path.write_text("\n".join(self.lines) + "\n")
@@ -499,6 +500,36 @@ def make_signal():
     w.write()
 
 
+def make_counted():
+    w = Writer("counted.txt", "Nodes whose results are as long as the data says.")
+    one = lambda v, t=np.float32: np.array([v], t)
+    for k, (batches, classes, n, most, iou, score, centre) in enumerate([
+            (1, 1, 6, 3, 0.5, None, 0), (1, 1, 6, 3, 0.5, 0.4, 1), (2, 3, 8, 100, 0.3, 0.2, 0), (2, 3, 8, 2, 0.3, 0.2, 1), (1, 4, 12, 5, 0.0, 0.1, 0), (1, 4, 12, 5, 1.0, 0.1, 0),
+            (3, 1, 5, 0, 0.5, None, 0), (1, 2, 10, 4, 0.5, 2.0, 0), (1, 1, 1, 1, 0.5, 0.0, 0), (2, 2, 16, 16, 0.45, 0.3, 0), (1, 1, 20, 9, 0.2, None, 0), (1, 3, 7, 7, 0.6, 0.5, 1)]):
+        # Corners in any order; coordinates on a grid, so that boxes touch, repeat and lie in each other.
+        boxes = data(f"nb{k}", (batches, n, 4), low=0, high=6).round()
+        if centre:
+            boxes[..., 2:] = np.abs(boxes[..., 2:])
+        scores = (data(f"ns{k}", (batches, classes, n), low=0, high=1) * 8).round() / 8  # many ties
+        for name, kind in (("data", lambda v: v), ("const", Const)):
+            inputs = [boxes, scores, kind(one(most, np.int64)), kind(one(iou))] + ([kind(one(score))] if score is not None else [])
+            w.case(f"nms_{name}_{k}", "NonMaxSuppression", inputs, center_point_box=centre, opset=11)
+    w.case("nms_no_limits", "NonMaxSuppression", [data("b", (1, 3, 4), low=0, high=6), data("s", (1, 1, 3))], opset=10)
+    for k, (shape, dtype) in enumerate([((2, 3), "float32"), ((7,), "int64"), ((2, 2, 3), "bool"), ((1, 4, 1), "int32"), ((), "float32"), ((0, 3), "float32"), ((3, 4), "uint8")]):
+        x = (data(f"nz{k}", shape, low=-2, high=2).round() if shape else np.array(1.0)).astype(dtype)
+        w.case(f"nonzero_{k}", "NonZero", [x], opset=13)
+    for k, (shape, axis, flags) in enumerate([((6,), None, [1, 0, 1, 1, 0, 1]), ((2, 3), None, [0, 1, 1]), ((3, 2), 0, [0, 1, 1]), ((3, 4), 1, [1, 0, 0, 1]), ((2, 3, 2), -2, [1, 0, 1]), ((3, 2), 0, [0, 0, 0]), ((3, 2), 0, [1]), ((2, 3, 2), 2, [0, 1])]):
+        w.case(f"compress_{k}", "Compress", [data(f"co{k}", shape), np.array(flags, bool)], opset=11, **({} if axis is None else {"axis": axis}))
+    for k, (shape, axis, ordered, dtype) in enumerate([((9,), None, 1, "float32"), ((9,), None, 0, "float32"), ((3, 4), None, 1, "int64"), ((6, 2), 0, 1, "float32"), ((6, 2), 0, 0, "float32"), ((2, 7), 1, 1, "int64"), ((2, 5, 2), 1, 0, "float32"), ((2, 5, 2), -2, 1, "float32"), ((1,), None, 1, "int8"), ((4, 3), 1, 0, "float64")]):
+        x = data(f"un{k}", shape, low=0, high=2).round().astype(dtype)
+        w.case(f"unique_{k}", "Unique", [x], outputs=4, sorted=ordered, opset=11, **({} if axis is None else {"axis": axis}))
+    for k, (shape, axis, most) in enumerate([((7,), 0, 3), ((2, 5), -1, 5), ((4, 3), 0, 1), ((2, 3, 4), 1, 2), ((3, 3), 1, 0)]):
+        w.case(f"topk_{k}", "TopK", [distinct(f"tk{k}", shape, axis, shape[axis]).astype(np.float32), np.array([most], np.int64)], axis=axis, outputs=2, opset=11)
+    w.case("reshape_unknown", "Reshape", [data("re", (2, 6)), np.array([-1], np.int64)], opset=13)
+    w.case("slice_unknown", "Slice", [data("sl", (4, 6)), np.array([1, -5], np.int64), np.array([3, 4], np.int64)], opset=13)
+    w.write()
+
+
 def conv_answers(x, w, xz, wz, attrs):
     wz = np.array(wz).reshape(-1, *([1] * (w.ndim - 1)))
     a, b = x.astype(np.float64) - xz, w.astype(np.float64) - wz
@@ -511,5 +542,5 @@ def conv_answers(x, w, xz, wz, attrs):
 
 if __name__ == "__main__":
     NODES.mkdir(exist_ok=True)
-    for make in (make_indexed, make_sampling, make_einsum, make_attention, make_microsoft, make_signal):
+    for make in (make_indexed, make_sampling, make_einsum, make_attention, make_microsoft, make_signal, make_counted):
         make()

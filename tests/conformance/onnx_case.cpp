@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -10,7 +11,10 @@
 #include <set>
 #include <sstream>
 
+#include "builder/onnx/import_model.h"
+#include "builder/pipeline.h"
 #include "data/tensor_proto.h"
+#include "fast_types.h"
 #include "ingot/builder.h"
 #include "onnx/onnx.pb.h"
 #include "run_samples.h"
@@ -67,8 +71,18 @@ bool same_small_float(DataType type, std::byte a, std::byte b) {
   return x == y || (std::isnan(x) && std::isnan(y));
 }
 
+// The error in units of the wanted value's last place; near 0 in those of a thousandth of the tensor's largest value.
+double ulp_error(DataType type, double got, double want, double largest) {
+  if (got == want || !std::isfinite(want) || !std::isfinite(got)) return 0;
+  const int digits = type == DataType::kF64 ? 53 : type == DataType::kF32 ? 24 : type == DataType::kF16 ? 11 : 8;
+  const int least = type == DataType::kF64 ? -1021 : type == DataType::kF16 ? -13 : -125;
+  int exponent = 0;
+  std::frexp(std::max(std::fabs(want), largest / 1000), &exponent);
+  return std::fabs(got - want) / std::ldexp(1, std::max(exponent, least) - digits);
+}
+
 // As numpy.testing.assert_allclose for floats, with ONNX's wider tolerance for bfloat16; everything else to the byte.
-Status compare(const NamedTensor& got, const NamedTensor& want, const OnnxCase& test, size_t index) {
+Status compare(const NamedTensor& got, const NamedTensor& want, const OnnxCase& test, size_t index, double& ulp) {
   const std::string where = "output " + std::to_string(index) + ": ";
   if (got.dtype != want.dtype)
     return failure(where + "wrong type: got " + std::string(to_string(got.dtype)) + ", need " + std::string(to_string(want.dtype)));
@@ -88,7 +102,11 @@ Status compare(const NamedTensor& got, const NamedTensor& want, const OnnxCase& 
   size_t wrong = 0;
   std::string first;
   const auto count = static_cast<size_t>(want.shape.elements());
+  double largest = 0;
+  for (size_t i = 0; i < count; ++i)
+    if (const double value = std::fabs(float_element(want, i)); std::isfinite(value)) largest = std::max(largest, value);
   for (size_t i = 0; i < count; ++i) {
+    ulp = std::max(ulp, ulp_error(want.dtype, float_element(got, i), float_element(want, i), largest));
     const double a = float_element(got, i), b = float_element(want, i);
     const bool close = a == b || (std::isnan(a) && std::isnan(b)) || (std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) <= test.atol + rtol * std::fabs(b));
     if (close) continue;
@@ -125,35 +143,63 @@ Expected<LoadedCase> load_case(const OnnxCase& test) {
   return loaded;
 }
 
+// The element types with fast code for the model's optimised graph; none where it cannot be imported by itself.
+std::string fast_types_of(const std::string& model_path) {
+  auto graph = import_model(model_path, {});
+  if (!graph.ok() || !run_float_passes(*graph, {}).ok() || !run_quantise_passes(*graph, {}).ok()) return {};
+  std::string text;
+  for (const std::string& type : fast_types(*graph)) text += (text.empty() ? "" : ",") + type;
+  return text;
+}
+
 Status check(const OnnxCase& test, const std::string& model_path, const std::vector<NamedTensor>& sample,
-             const std::vector<NamedTensor>& wanted, CaseMode mode) {
+             const std::vector<NamedTensor>& wanted, CaseMode mode, CaseResult& result, std::vector<ShapeProfile> profiles = {}) {
   cli::MemorySource source({sample});
   BuildOptions options;
   options.tune = false;
   options.verify = false;
-  options.optimize = mode == CaseMode::kOptimized;
+  options.optimize = mode != CaseMode::kPlain;
   options.reference_only = mode == CaseMode::kPlain;
-  options.calibration = &source;  // for the shapes only
+  options.profiles = std::move(profiles);
+  if (options.profiles.empty()) options.calibration = &source;  // for the shapes only
+  // Where a size depends on data, the answer's is the limit that a user would give.
+  for (const NamedTensor& tensor : wanted) options.limits.push_back({tensor.name, tensor.shape});
   INGOT_ASSIGN(const Engine engine, build_and_load(model_path, options));
-  INGOT_ASSIGN(ExecutionContext context, engine.create_context());
-  cli::own_outputs(context, engine);
-  INGOT_TRY(feed_sample(context, engine, sample));
-  INGOT_TRY(context.run());
-  INGOT_ASSIGN(const std::vector<NamedTensor> outputs, cli::outputs_of(context, engine));
-  if (outputs.size() != wanted.size())
-    return failure("wrong number of outputs: got " + std::to_string(outputs.size()) + ", need " + std::to_string(wanted.size()));
-  for (size_t i = 0; i < outputs.size(); ++i) INGOT_TRY(compare(outputs[i], wanted[i], test, i));
-  return {};
+  const auto run = [&]() -> Status {
+    INGOT_ASSIGN(ExecutionContext context, engine.create_context());
+    cli::own_outputs(context, engine);
+    INGOT_TRY(feed_sample(context, engine, sample));
+    INGOT_TRY(context.run());
+    INGOT_ASSIGN(const std::vector<NamedTensor> outputs, cli::outputs_of(context, engine));
+    if (outputs.size() != wanted.size())
+      return failure("wrong number of outputs: got " + std::to_string(outputs.size()) + ", need " + std::to_string(wanted.size()));
+    for (size_t i = 0; i < outputs.size(); ++i) INGOT_TRY(compare(outputs[i], wanted[i], test, i, result.ulp));
+    return {};
+  };
+  Status status = run();
+  // What was built for open dims must run inside them.
+  if (mode == CaseMode::kDynamic && !status.ok() && status.code() != StatusCode::kInternal) return failure(std::string(status.message()));
+  if (mode == CaseMode::kOptimized && status.ok()) result.fast = fast_types_of(model_path);
+  return status;
+}
+
+std::string write_model(const onnx::ModelProto& model) {
+  const std::string path = std::filesystem::temp_directory_path() / ("onnx_case_" + std::to_string(::getpid()) + ".onnx");
+  std::ofstream file(path, std::ios::binary);
+  return model.SerializeToOstream(&file) && file.flush() ? path : std::string();
 }
 
 // Short tensors of rank ≤ 1 give shapes, axes, limits: what exporters write as constants. Their values move into the model.
 bool may_bind(const NamedTensor& tensor) { return tensor.shape.rank <= 1 && tensor.shape.elements() <= kMostBoundElements; }
 
-Expected<std::string> bind_inputs(LoadedCase& loaded, const std::string& set, std::vector<NamedTensor>& sample, size_t first) {
+bool may_bind_any(const NamedTensor&) { return true; }
+
+Expected<std::string> bind_inputs(LoadedCase& loaded, const std::string& set, std::vector<NamedTensor>& sample, size_t first,
+                                  bool (*may)(const NamedTensor&)) {
   std::set<std::string> bound;
   std::vector<NamedTensor> kept;
   for (size_t i = 0; i < sample.size(); ++i) {
-    if (i < first || !may_bind(sample[i])) {
+    if (i < first || !may(sample[i])) {
       kept.push_back(std::move(sample[i]));
       continue;
     }
@@ -168,9 +214,8 @@ Expected<std::string> bind_inputs(LoadedCase& loaded, const std::string& set, st
   auto& inputs = *loaded.model.mutable_graph()->mutable_input();
   for (int i = inputs.size(); i-- > 0;)
     if (bound.contains(inputs[i].name())) inputs.DeleteSubrange(i, 1);
-  const std::string path = std::filesystem::temp_directory_path() / ("onnx_case_" + std::to_string(::getpid()) + ".onnx");
-  std::ofstream file(path, std::ios::binary);
-  if (!loaded.model.SerializeToOstream(&file) || !file.flush()) return failure("a model cannot be written to the temporary folder");
+  const std::string path = write_model(loaded.model);
+  if (path.empty()) return failure("a model cannot be written to the temporary folder");
   return path;
 }
 
@@ -182,38 +227,99 @@ std::string one_line(std::string_view message) {
   if (const size_t line = text.find("\n  "); line != std::string::npos) {
     text.erase(0, line + 3);
     text.erase(std::min(text.size(), text.find('\n')));
-    if (const size_t end = text.find("): "); end != std::string::npos) {
-      const size_t open = text.find(" (");
-      const std::string op = open == std::string::npos ? "" : text.substr(open + 2, text.find(',', open) - open - 2);
-      text = op + ": " + text.substr(end + 3);
-    }
   }
+  if (text.starts_with("node '")) text.erase(0, 5);
+  if (const size_t end = text.find("): "); text.starts_with('\'') && end != std::string::npos) {
+    const size_t open = text.find(" (");
+    const std::string op = open == std::string::npos ? "" : text.substr(open + 2, text.find(',', open) - open - 2);
+    text = op + ": " + text.substr(end + 3);
+  }
+  for (std::string_view remedy : {"; replace it by what docs/onnx-support.md lists", "; mend it, or export the model again"})
+    if (text.ends_with(remedy)) text.erase(text.size() - remedy.size());
   for (char& c : text)
     if (c == '\n' || c == '\t') c = ' ';
   return text;
 }
 
-Status run_set(const OnnxCase& test, const std::string& set, CaseMode mode, bool& bound) {
+// Dims of 2 and more get a name by their size, so that equal dims stay equal; each may be 1 smaller or 1 larger than in the case.
+std::vector<ShapeProfile> open_dims(onnx::ModelProto& model, const std::vector<NamedTensor>& sample, bool only_first) {
+  std::vector<ShapeProfile> profiles;
+  for (auto& input : *model.mutable_graph()->mutable_input()) {
+    const auto tensor = std::find_if(sample.begin(), sample.end(), [&](const NamedTensor& t) { return t.name == input.name(); });
+    if (tensor == sample.end()) continue;
+    auto& shape = *input.mutable_type()->mutable_tensor_type()->mutable_shape();
+    ShapeProfile profile{input.name(), tensor->shape, tensor->shape, tensor->shape};
+    bool is_open = false;
+    for (int i = 0; i < shape.dim_size() && i < tensor->shape.rank && i < (only_first ? 1 : Shape::kMaxRank); ++i) {
+      const int64_t size = tensor->shape[i];
+      if (size < 2) continue;
+      shape.mutable_dim(i)->set_dim_param("d" + std::to_string(size));
+      profile.min[i] = size - 1;
+      profile.max[i] = size + 1;
+      is_open = true;
+    }
+    if (is_open) profiles.push_back(profile);
+  }
+  return profiles;
+}
+
+// All dims open, then only the first of each input; shape-giving inputs as they are, then as constants.
+Status run_dynamic(const OnnxCase& test, const LoadedCase& loaded, const std::string& set, const std::vector<NamedTensor>& sample,
+                   const std::vector<NamedTensor>& wanted, CaseResult& result) {
+  for (const bool only_first : {false, true})
+    for (const bool bind : {false, true}) {
+      LoadedCase open = loaded;
+      std::vector<NamedTensor> fed = sample;
+      if (bind) {
+        INGOT_ASSIGN(const std::string path, bind_inputs(open, set, fed, 1, may_bind));
+        if (path.empty()) continue;
+      }
+      std::vector<ShapeProfile> profiles = open_dims(open.model, fed, only_first);
+      if (profiles.empty()) continue;
+      const std::string path = write_model(open.model);
+      Status status = check(test, path, fed, wanted, CaseMode::kDynamic, result, std::move(profiles));
+      std::filesystem::remove(path);
+      if (status.ok() || status.code() == StatusCode::kInternal) return status;
+    }
+  result.is_static = true;
+  return {};
+}
+
+Status run_set(const OnnxCase& test, const std::string& set, CaseMode mode, CaseResult& result) {
   INGOT_ASSIGN(LoadedCase loaded, load_case(test));
   for (const auto* list : {&loaded.model.graph().input(), &loaded.model.graph().output()})
     for (const auto& info : *list)
       if (!info.type().has_tensor_type()) return failure("sequences, maps and optional values are not supported");
   INGOT_ASSIGN(std::vector<NamedTensor> sample, read_data(set, "input"));
-  INGOT_ASSIGN(const std::vector<NamedTensor> wanted, read_data(set, "output"));
+  INGOT_ASSIGN(std::vector<NamedTensor> wanted, read_data(set, "output"));
+  for (size_t i = 0; i < wanted.size() && i < static_cast<size_t>(loaded.model.graph().output_size()); ++i)
+    wanted[i].name = loaded.model.graph().output(static_cast<int>(i)).name();
   if (sample.size() > loaded.inputs.size()) return failure("more data than inputs");
   for (size_t i = 0; i < sample.size(); ++i) sample[i].name = loaded.inputs[i];
-  Status status = check(test, test.folder + "/model.onnx", sample, wanted, mode);
+  if (mode == CaseMode::kConstants) {
+    INGOT_ASSIGN(const std::string path, bind_inputs(loaded, set, sample, 1, may_bind_any));
+    if (!path.empty()) {
+      Status status = check(test, path, sample, wanted, mode, result);
+      std::filesystem::remove(path);
+      if (status.ok() || status.code() == StatusCode::kInternal) return status;
+    }
+    INGOT_ASSIGN(loaded, load_case(test));  // the first input gives shapes too
+    INGOT_ASSIGN(sample, read_data(set, "input"));
+    for (size_t i = 0; i < sample.size(); ++i) sample[i].name = loaded.inputs[i];
+  }
+  if (mode == CaseMode::kDynamic) return run_dynamic(test, loaded, set, sample, wanted, result);
+  Status status = check(test, test.folder + "/model.onnx", sample, wanted, mode, result);
   // Only what could not be built may be built otherwise; a wrong result stands.
   for (size_t first : {size_t{1}, size_t{0}}) {
     if (status.ok() || status.code() == StatusCode::kInternal || sample.size() <= first) continue;
     LoadedCase again = loaded;
     std::vector<NamedTensor> rest = sample;
-    INGOT_ASSIGN(const std::string path, bind_inputs(again, set, rest, first));
+    INGOT_ASSIGN(const std::string path, bind_inputs(again, set, rest, first, may_bind));
     if (path.empty()) continue;
-    Status retried = check(test, path, rest, wanted, mode);
+    Status retried = check(test, path, rest, wanted, mode, result);
     std::filesystem::remove(path);
     // With everything in the model the second attempt says more about the operator than the first.
-    if (retried.ok()) bound = true;
+    if (retried.ok()) result.bound = true;
     if (retried.ok() || status.message().find("needs its value") == std::string_view::npos || first == 1) status = std::move(retried);
   }
   return status;
@@ -231,6 +337,7 @@ Expected<std::vector<OnnxCase>> read_onnx_cases(const std::string& folder) {
     if (!(fields >> test.group >> test.name >> test.rtol >> test.atol >> test.op >> test.version))
       return Status(StatusCode::kInvalidArgument, "index.tsv: a line is not group, case, rtol, atol, operator, version: got '" + line + "'");
     if (test.op == "-") test.op.clear();
+    std::getline(fields >> std::ws, test.line);
     test.folder = folder + "/" + test.group + "/" + test.name;
     cases.push_back(std::move(test));
   }
@@ -244,7 +351,7 @@ CaseResult run_onnx_case(const OnnxCase& test, CaseMode mode) {
   if (!loaded.ok()) status = loaded.take_status();
   else
     for (const std::string& set : loaded->sets)
-      if (status.ok()) status = run_set(test, set, mode, result.bound);
+      if (status.ok()) status = run_set(test, set, mode, result);
   result.passed = status.ok();
   if (!result.passed) result.reason = one_line(status.message());
   return result;

@@ -1,4 +1,5 @@
-// One case of ONNX's public tests: found on disk, built, run, compared as ONNX's own runner compares, or more strictly.
+// One case of ONNX's public tests, or of our tables: found on disk, built, run, compared as ONNX's own runner compares, or more
+// strictly.
 #pragma once
 
 #include <string>
@@ -14,18 +15,26 @@ struct OnnxCase {
   double rtol = 0, atol = 0;
   std::string op;            // the operator it is about; empty for whole models
   int64_t version = 0;       // the opset that its meaning dates from
+  std::string line;          // of the table it comes from
   std::string id() const { return group + '/' + name; }
 };
 
-// Reads index.tsv of the folder that write_onnx_cases makes.
+// Reads index.tsv of a folder that write_onnx_cases or write_table_cases makes.
 Expected<std::vector<OnnxCase>> read_onnx_cases(const std::string& folder);
 
-enum class CaseMode { kOptimized, kPlain };  // kPlain: no passes, reference code only
-inline constexpr int kCaseModes = 2;
+enum class CaseMode {
+  kOptimized,
+  kPlain,      // no passes, reference code only
+  kConstants,  // optimised, all inputs but the first as initialisers
+  kDynamic,    // optimised, the inputs' dims left open around the case's, as many as the operator allows
+};
 
 struct CaseResult {
   bool passed = false;
   bool bound = false;      // an input that a type rule needs the value of was given as an initialiser
+  bool is_static = false;  // kDynamic: no dim can be left open, so nothing was run
+  double ulp = 0;          // the largest error of a float output, see ulp_error
+  std::string fast;        // kOptimized: element types with fast code, as "f32,int8"
   std::string reason;      // of a failure, one line, free of paths
 };
 

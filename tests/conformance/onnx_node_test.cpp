@@ -1,4 +1,5 @@
-// onnx_node_tests: all of ONNX's public test cases. Cases run in forked children, so that a crash or a hang is one failure.
+// onnx_node_tests: all of ONNX's public test cases, or all cases of our own tables. Cases run in forked children, so that a crash or
+// a hang is one failure.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -22,15 +23,21 @@ using namespace ingot;
 
 constexpr unsigned kSecondsPerCase = 300;
 constexpr size_t kBatch = 50;
+constexpr size_t kLeastOfTable = 40;
+constexpr const char* kModeNames[] = {"optimised", "plain", "constants", "dynamic"};  // by CaseMode
 
 struct Flags {
   std::string cases, only, results;
-  bool update = false;
+  bool update = false, tables = false;
+  std::vector<CaseMode> modes() const {
+    if (tables) return {CaseMode::kOptimized, CaseMode::kPlain, CaseMode::kDynamic, CaseMode::kConstants};
+    return {CaseMode::kOptimized, CaseMode::kPlain, CaseMode::kDynamic};
+  }
   int jobs = 2;
 };
 
-// A child runs some of the units; unit u is case u / kCaseModes in mode u % kCaseModes. It says "b u" before and
-// "p u flags reason" after each.
+// A child runs some of the units; unit u is case u / modes in mode u % modes. It says "b u" before and
+// "p u flags ulp fast reason" after each.
 struct Child {
   pid_t pid = -1;
   int fd = -1;
@@ -48,7 +55,7 @@ void write_line(int fd, const std::string& line) {
   }
 }
 
-void start(Child& child, const std::vector<OnnxCase>& cases) {
+void start(Child& child, const std::vector<OnnxCase>& cases, const std::vector<CaseMode>& modes) {
   int ends[2];
   if (::pipe(ends) != 0) std::abort();
   std::fflush(nullptr);
@@ -59,8 +66,11 @@ void start(Child& child, const std::vector<OnnxCase>& cases) {
     for (size_t unit = child.next; unit < child.end; ++unit) {
       write_line(ends[1], "b " + std::to_string(unit) + "\n");
       ::alarm(kSecondsPerCase);
-      const CaseResult result = run_onnx_case(cases[unit / kCaseModes], static_cast<CaseMode>(unit % kCaseModes));
-      write_line(ends[1], "p " + std::to_string(unit) + (result.passed ? " 1" : " 0") + (result.bound ? "1 " : "0 ") + result.reason + "\n");
+      const CaseResult result = run_onnx_case(cases[unit / modes.size()], modes[unit % modes.size()]);
+      char ulp[40];
+      std::snprintf(ulp, sizeof ulp, " %.17g ", result.ulp);
+      write_line(ends[1], "p " + std::to_string(unit) + (result.passed ? " 1" : " 0") + (result.bound ? "1" : "0") + (result.is_static ? "1" : "0") + ulp +
+                              (result.fast.empty() ? "-" : result.fast) + ' ' + result.reason + "\n");
     }
     ::_exit(0);
   }
@@ -80,7 +90,16 @@ void take_lines(Child& child, std::vector<CaseOutcome>& outcomes) {
     child.inside = line[0] == 'b';
     child.next = child.inside ? unit : unit + 1;
     if (child.inside) continue;
-    outcomes[unit / kCaseModes].modes[unit % kCaseModes] = {rest[1] == '1', rest[2] == '1', rest + 4};
+    const size_t modes = outcomes[0].modes.size();
+    CaseResult& result = outcomes[unit / modes].modes[unit % modes];
+    result.passed = rest[1] == '1';
+    result.bound = rest[2] == '1';
+    result.is_static = rest[3] == '1';
+    result.ulp = std::strtod(rest + 4, &rest);
+    const std::string words = rest + 1;
+    const size_t space = words.find(' ');
+    result.fast = words.substr(0, space) == "-" ? "" : words.substr(0, space);
+    result.reason = words.substr(space + 1);
   }
 }
 
@@ -91,7 +110,8 @@ void finish(Child& child, std::vector<CaseOutcome>& outcomes) {
   ::close(child.fd);
   child.pid = -1;
   if (child.next >= child.end) return;
-  CaseResult& result = outcomes[child.next / kCaseModes].modes[child.next % kCaseModes];
+  const size_t modes = outcomes[0].modes.size();
+  CaseResult& result = outcomes[child.next / modes].modes[child.next % modes];
   result = {};
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) result.reason = "took more than " + std::to_string(kSecondsPerCase) + " s";
   else if (WIFSIGNALED(status)) result.reason = std::string("crashed: ") + strsignal(WTERMSIG(status));
@@ -99,11 +119,12 @@ void finish(Child& child, std::vector<CaseOutcome>& outcomes) {
   ++child.next;
 }
 
-std::vector<CaseOutcome> run_all(const std::vector<OnnxCase>& cases, int jobs) {
-  std::vector<CaseOutcome> outcomes(cases.size());
-  const size_t units = cases.size() * kCaseModes;
+std::vector<CaseOutcome> run_all(const std::vector<OnnxCase>& cases, const Flags& flags) {
+  const std::vector<CaseMode> modes = flags.modes();
+  std::vector<CaseOutcome> outcomes(cases.size(), CaseOutcome{std::vector<CaseResult>(modes.size())});
+  const size_t units = cases.size() * modes.size();
   size_t given = 0;
-  std::vector<Child> children(static_cast<size_t>(jobs));
+  std::vector<Child> children(static_cast<size_t>(flags.jobs));
   while (true) {
     std::vector<pollfd> waits;
     std::vector<size_t> who;
@@ -113,7 +134,7 @@ std::vector<CaseOutcome> run_all(const std::vector<OnnxCase>& cases, int jobs) {
         child.next = given;
         child.end = given = std::min(units, given + kBatch);
       }
-      if (child.pid < 0 && child.next < child.end) start(child, cases);
+      if (child.pid < 0 && child.next < child.end) start(child, cases, modes);
       if (child.pid < 0) continue;
       waits.push_back({child.fd, POLLIN, 0});
       who.push_back(i);
@@ -148,30 +169,53 @@ bool put_text(const std::string& path, const std::string& text) {
 }
 
 int usage(const char* what) {
-  std::cerr << "onnx_node_tests: " << what << "\nusage: onnx_node_tests [--cases FOLDER] [--only TEXT] [--jobs N] [--results FILE] [--update]\n"
+  std::cerr << "onnx_node_tests: " << what << "\nusage: onnx_node_tests [--cases FOLDER] [--only TEXT] [--jobs N] [--results FILE] [--update | --tables]\n"
                "  --only TEXT     cases with TEXT in group/name, each with its outcome; the list of expected failures is not checked\n"
                "  --results FILE  one line for each case and mode\n"
-               "  --update        rewrites the list of expected failures and docs/onnx-support.md\n";
+               "  --update        rewrites the list of expected failures and docs/onnx-support.md\n"
+               "  --tables        our own tables, which write_table_cases wrote to the cache; no failure is expected\n";
   return 2;
 }
 
+// Every case must pass, and no table may shrink.
+int report_tables(const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes, bool whole) {
+  int wrong = 0;
+  std::map<std::string, size_t> counts;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    ++counts[cases[i].group];
+    if (outcomes[i].passed()) continue;
+    ++wrong;
+    std::printf("FAIL %s: %s\n    %s\n", cases[i].id().c_str(), outcomes[i].reason().c_str(), cases[i].line.c_str());
+  }
+  for (const auto& [table, count] : counts) {
+    if (!whole || count >= kLeastOfTable) continue;
+    ++wrong;
+    std::printf("FAIL table %s: got %zu cases, need at least %zu\n", table.c_str(), count, kLeastOfTable);
+  }
+  return wrong || cases.empty() ? 1 : 0;
+}
+
 int report(const Flags& flags, const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes) {
-  size_t passed[kCaseModes] = {}, both = 0, bound = 0;
+  const std::vector<CaseMode> modes = flags.modes();
+  size_t passed[4] = {}, both = 0, bound = 0, open = 0;
   for (const CaseOutcome& outcome : outcomes) {
-    for (int mode = 0; mode < kCaseModes; ++mode) passed[mode] += outcome.modes[mode].passed;
+    for (size_t mode = 0; mode < outcome.modes.size(); ++mode) passed[mode] += outcome.modes[mode].passed;
     both += outcome.passed();
+    open += outcome.modes[2].passed && !outcome.modes[2].is_static;
     bound += outcome.passed() && (outcome.modes[0].bound || outcome.modes[1].bound);
   }
   if (!flags.results.empty()) {
     std::string text;
     for (size_t i = 0; i < cases.size(); ++i)
-      for (int mode = 0; mode < kCaseModes; ++mode) {
+      for (size_t mode = 0; mode < outcomes[i].modes.size(); ++mode) {
         const CaseResult& result = outcomes[i].modes[mode];
-        text += cases[i].id() + '\t' + (mode ? "plain" : "optimised") + '\t' + (result.passed ? result.bound ? "pass bound" : "pass" : "fail") + '\t' + result.reason + '\n';
+        text += cases[i].id() + '\t' + kModeNames[static_cast<size_t>(modes[mode])] + '\t' + (!result.passed ? "fail" : result.bound ? "pass bound" : result.is_static ? "static" : "pass") + '\t' + result.reason + '\n';
       }
     if (!put_text(flags.results, text)) return usage("the results cannot be written");
   }
-  std::printf("%zu of %zu cases pass (%zu optimised, %zu unoptimised; %zu with shape-giving inputs as constants)\n", both, cases.size(), passed[0], passed[1], bound);
+  std::printf("%zu of %zu cases pass (%zu optimised, %zu unoptimised; %zu with shape-giving inputs as constants; %zu %s)\n", both, cases.size(), passed[0], passed[1],
+              bound, open, kModeNames[static_cast<size_t>(modes[2])]);
+  if (flags.tables) return report_tables(cases, outcomes, flags.only.empty());
   if (!flags.only.empty()) {
     for (size_t i = 0; i < cases.size(); ++i)
       std::printf("%s %s%s%s\n", outcomes[i].passed() ? "pass" : "FAIL", cases[i].id().c_str(), outcomes[i].passed() ? "" : ": ",
@@ -220,8 +264,8 @@ int main(int argc, char** argv) {
   Flags flags;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    if (flag == "--update") {
-      flags.update = true;
+    if (flag == "--update" || flag == "--tables") {
+      (flag == "--update" ? flags.update : flags.tables) = true;
       continue;
     }
     if (i + 1 == argc) return usage("unknown option, or its value is missing");
@@ -235,13 +279,14 @@ int main(int argc, char** argv) {
   if (flags.cases.empty()) {
     const char* cache = std::getenv("INGOT_CACHE");
     const char* home = std::getenv("HOME");
-    flags.cases = (cache && *cache ? std::string(cache) : std::string(home ? home : ".") + "/.cache/ingot") + "/onnx_cases";
+    flags.cases = (cache && *cache ? std::string(cache) : std::string(home ? home : ".") + "/.cache/ingot") + (flags.tables ? "/table_cases" : "/onnx_cases");
   }
   auto cases = read_onnx_cases(flags.cases);
   if (!cases.ok()) {
-    std::cerr << "onnx_node_tests: ONNX's cases are not in " << flags.cases << "; run scripts/setup test && tests/conformance/write_onnx_cases\n";
+    std::cerr << "onnx_node_tests: no cases in " << flags.cases << "; run scripts/setup test && tests/conformance/write_"
+              << (flags.tables ? "table" : "onnx") << "_cases\n";
     return 1;
   }
   if (!flags.only.empty()) std::erase_if(*cases, [&](const OnnxCase& test) { return test.id().find(flags.only) == std::string::npos; });
-  return report(flags, *cases, run_all(*cases, flags.jobs));
+  return report(flags, *cases, run_all(*cases, flags));
 }

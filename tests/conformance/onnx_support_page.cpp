@@ -2,6 +2,7 @@
 #include "onnx_support_page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -10,8 +11,10 @@ namespace ingot {
 namespace {
 
 struct Count {
-  int cases = 0, passed = 0, optimized = 0, plain = 0, bound = 0;
+  int cases = 0, passed = 0, optimized = 0, plain = 0, bound = 0, open = 0;
+  double ulp = 0;
   std::set<int64_t> versions;
+  std::set<std::string> fast;
   std::map<std::string, int> reasons;
   void add(const OnnxCase& test, const CaseOutcome& outcome) {
     ++cases;
@@ -19,6 +22,12 @@ struct Count {
     optimized += outcome.modes[0].passed;
     plain += outcome.modes[1].passed;
     bound += outcome.passed() && (outcome.modes[0].bound || outcome.modes[1].bound);
+    const CaseResult& dynamic = outcome.modes[2];
+    open += dynamic.passed && !dynamic.is_static;
+    for (const CaseResult& mode : outcome.modes)
+      if (outcome.passed()) ulp = std::max(ulp, mode.ulp);
+    std::istringstream types(outcome.modes[0].fast);
+    for (std::string type; std::getline(types, type, ',');) fast.insert(type);
     if (test.version) versions.insert(test.version);
     if (!outcome.passed()) ++reasons[outcome.reason()];
   }
@@ -31,6 +40,27 @@ struct Count {
     if (reasons.size() > 1) text += " (and " + std::to_string(reasons.size() - 1) + " more)";
     return text;
   }
+  // Floats first, from the common to the rare.
+  std::string fast_list() const {
+    std::vector<std::string> types(fast.begin(), fast.end());
+    const auto rank = [](const std::string& type) {
+      static constexpr std::string_view kOrder[] = {"f32", "f16", "bf16", "int8"};
+      return std::find(std::begin(kOrder), std::end(kOrder), type) - std::begin(kOrder);
+    };
+    std::stable_sort(types.begin(), types.end(), [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+    std::string text;
+    for (const std::string& type : types) text += (text.empty() ? "" : ", ") + type;
+    return text;
+  }
+  // To two digits, so that the page does not follow each change of an order of sums.
+  std::string ulp_text() const {
+    if (ulp == 0) return "0";
+    if (ulp < 1) return "< 1";
+    const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(ulp)) - 1));
+    std::ostringstream text;
+    text << static_cast<int64_t>(std::ceil(ulp / unit) * unit);
+    return text.str();
+  }
   std::string version_list() const {
     std::string text;
     for (int64_t version : versions) text += (text.empty() ? "" : ", ") + std::to_string(version);
@@ -40,10 +70,15 @@ struct Count {
 
 }  // namespace
 
+bool CaseOutcome::passed() const {
+  return std::all_of(modes.begin(), modes.end(), [](const CaseResult& result) { return result.passed; });
+}
+
 std::string CaseOutcome::reason() const {
-  if (!modes[0].passed && !modes[1].passed) return modes[0].reason;
-  if (!modes[0].passed) return "optimised only: " + modes[0].reason;
-  return "unoptimised only: " + modes[1].reason;
+  static constexpr std::string_view kNames[] = {"optimised", "unoptimised", "other dims", "constants"};
+  const auto failed = std::find_if(modes.begin(), modes.end(), [](const CaseResult& result) { return !result.passed; });
+  if (std::none_of(modes.begin(), modes.end(), [](const CaseResult& result) { return result.passed; })) return failed->reason;
+  return std::string(kNames[failed - modes.begin()]) + " only: " + failed->reason;
 }
 
 Expected<std::map<std::string, std::string>> read_expected_failures(const std::string& path) {
@@ -85,19 +120,24 @@ std::string support_page(const std::vector<OnnxCase>& cases, const std::vector<C
   }
   std::ostringstream page;
   page << "# ONNX support\n\n"
-          "Made by `onnx_node_tests --update` from ONNX's own public tests; not edited by hand. Each case is built and run twice, optimised and as\n"
-          "plain reference code without any pass, and each output is compared with ONNX's tolerance (integers: exactly). What fails, and why, stands\n"
-          "case by case in `tests/conformance/onnx_expected_failures.txt`.\n\n"
+          "Made by `onnx_node_tests --update` from ONNX's own public tests; not edited by hand. Each case is built and run three times: optimised, as\n"
+          "plain reference code without any pass, and optimised with dims left open. Each output is compared with ONNX's tolerance (integers:\n"
+          "exactly). What fails, and why, stands case by case in `tests/conformance/onnx_expected_failures.txt`.\n\n"
        << "**" << all.passed << " of " << all.cases << " cases pass** (" << all.optimized << " optimised, " << all.plain << " unoptimised). In " << all.bound
-       << " of them an input that decides a\nshape (axes, sizes, limits) is given as a constant of the model, as exporters do: Ingot fixes shapes when it builds.\n\n"
-          "| tests | cases | pass | optimised | unoptimised |\n| --- | ---: | ---: | ---: | ---: |\n";
+       << " of them an input that decides a\nshape (axes, sizes, limits) is given as a constant of the model, as exporters do. " << all.open
+       << " also pass with dims that a profile leaves open,\neach from one less to one more than in the case; in the others the operator's meaning fixes them, or they have none above 1.\n\n"
+          "| tests | cases | pass | optimised | unoptimised | with open dims |\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
   for (const auto& [name, count] : groups)
-    page << "| " << name << " | " << count.cases << " | " << count.passed << " | " << count.optimized << " | " << count.plain << " |\n";
+    page << "| " << name << " | " << count.cases << " | " << count.passed << " | " << count.optimized << " | " << count.plain << " | " << count.open << " |\n";
   page << "\n## By operator\n\nVersions are those the tests use, by the opset an operator's meaning dates from; a case whose operator is spelled out as primitives\n"
-          "counts for that operator. Older versions of an operator are imported too where its importer knows them.\n\n"
-          "| operator | versions | pass | cases | most frequent reason of the rest |\n| --- | --- | ---: | ---: | --- |\n";
+          "counts for that operator. Every older version since opset 6 is imported too: `tests/cases/onnx_versions.txt` lists them with their own cases.\n"
+          "*Fast*: element types in which all steps of some case have more than reference code on a CPU with AVX2 (int8: as layers between\n"
+          "quantised values). *Error*: the largest of any case that passes, in units of the last place (of the wanted value, near 0 of a thousandth of the\n"
+          "tensor's largest), rounded up to two digits; `0` also where all results are integers.\n\n"
+          "| operator | versions | pass | cases | open dims | fast | error, ulp | most frequent reason of the rest |\n| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n";
   for (const auto& [name, count] : operators)
-    page << "| " << name << " | " << count.version_list() << " | " << count.passed << " | " << count.cases << " | " << count.main_reason() << " |\n";
+    page << "| " << name << " | " << count.version_list() << " | " << count.passed << " | " << count.cases << " | " << count.open << " | " << count.fast_list() << " | "
+         << (count.passed ? count.ulp_text() : "") << " | " << count.main_reason() << " |\n";
   return page.str();
 }
 

@@ -10,9 +10,9 @@
 namespace ingot {
 
 struct CaseOutcome {
-  CaseResult modes[kCaseModes];
-  bool passed() const { return modes[0].passed && modes[1].passed; }
-  std::string reason() const;  // of the failure; says so where only one mode fails
+  std::vector<CaseResult> modes;
+  bool passed() const;
+  std::string reason() const;  // of the first failure; says so where not all modes fail
 };
 
 // case<TAB>reason, sorted; lines that start with # are remarks.

@@ -24,6 +24,34 @@ TEST(Digits, Int8IsWithinHalfAPointOfFloat) {
   EXPECT_GE(quantised, reference - 0.5);
 }
 
+TEST(Digits, EveryCalibrationMethodServes) {
+  const auto rows = digits::images(1000);
+  for (const auto method : {CalibrationMethod::kMinMax, CalibrationMethod::kPercentile, CalibrationMethod::kEntropy, CalibrationMethod::kMeanSquaredError}) {
+    SampleFiles files = digits::open(digits::folder() + "/calib");
+    BuildOptions options = digits::int8_options();
+    options.calibration_table.reset();
+    options.calibration = files.source.get();
+    options.method = method;
+    EXPECT_GE(digits::accuracy(digits::run(must_build(options), rows, 16)), 98.0) << to_string(method);
+  }
+}
+
+TEST(Digits, CalibrationIsTheSameOnAllVectorInstructionSets) {
+  if (detect_cpu_features().level < CpuLevel::kAvx2) GTEST_SKIP() << "needs AVX2";
+  std::string first;
+  for (const char* level : {"avx2", "avx_vnni", "avx512_vnni"}) {
+    SampleFiles files = digits::open(digits::folder() + "/calib");
+    BuildOptions options;
+    options.calibration = files.source.get();
+    options.cpu_level = level;
+    options.threads = first.empty() ? 1 : 2;
+    auto table = calibrate(digits::model(), options);
+    ASSERT_TRUE(table.ok()) << table.status().message();
+    if (first.empty()) first = table->to_text();
+    EXPECT_EQ(table->to_text(), first) << level;
+  }
+}
+
 TEST(Digits, Int8BytesDoNotDependOnTacticThreadsOrInstructionSet) {
   const auto rows = digits::images(40);
   BuildOptions options = digits::int8_options();

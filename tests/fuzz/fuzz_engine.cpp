@@ -60,6 +60,7 @@ class Spoiler {
   }
 
   void spoil_plan(Plan& plan) {
+    if (!plan.bodies.empty() && below(2) == 0) return spoil_plan(plan.bodies[below(plan.bodies.size())]);
     for (uint64_t k = 1 + below(3); k > 0; --k) {
       if (below(2) == 0 && !plan.slots.empty()) spoil_slot(plan, plan.slots[below(plan.slots.size())]);
       else if (!plan.steps.empty()) spoil_step(plan, plan.steps[below(plan.steps.size())]);
@@ -140,7 +141,11 @@ class Spoiler {
         step.tactic = TacticRegistry::builtin().for_op(kind_of(step.params)).back()->info().name;
         break;
       }
-      case 3: step.shape_step = !step.shape_step; break;
+      case 3: {
+        bool& flag = below(2) ? step.shape_step : step.late;
+        flag = !flag;
+        break;
+      }
       default: {
         std::vector<Field> fields = fields_of(step.params);
         if (fields.empty()) break;

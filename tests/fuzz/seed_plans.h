@@ -69,7 +69,7 @@ inline void add_tactics(std::vector<HandMadePlan>& plans) {
 }
 
 inline std::vector<HandMadePlan> seed_plans() {
-  std::vector<HandMadePlan> plans = {add_relu_plan(), shape_chain_plan(), channels_last_plan(), conv_plan()};
+  std::vector<HandMadePlan> plans = {add_relu_plan(), shape_chain_plan(), channels_last_plan(), conv_plan(), late_plan(), control_flow_plan(), late_branch_plan()};
   const auto add = [&](OpParams params, auto&& operands) {
     OneOpPlan plan;
     std::vector<uint32_t> inputs, outputs;
@@ -186,6 +186,23 @@ inline std::vector<HandMadePlan> seed_plans() {
   });
   add(Col2ImParams{}, [](OneOpPlan& p, List& i, List& o) {
     i = {p.input(f32({1, 4, 2})), p.ints({3, 2}), p.ints({2, 2})}, o = {p.output(f32({1, 1, 3, 2}))};
+  });
+  add(DeformConvParams{}, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({1, 2, 3, 3})), p.floats({1, 2, 2, 2}), p.input(f32({1, 8, 2, 2})), p.floats({1}), p.input(f32({1, 4, 2, 2}))};
+    o = {p.output(f32({1, 1, 2, 2}))};
+  });
+  LinearAttentionParams linear_attention;
+  linear_attention.q_heads = 2;
+  linear_attention.gated = linear_attention.delta = true;
+  add(linear_attention, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({1, 2, 4})), p.input(f32({1, 2, 2})), p.input(f32({1, 2, 3})), p.floats({1, 1, 2, 3}), p.floats({1, 2, 1}), p.floats({1, 2, 1})};
+    o = {p.output(f32({1, 2, 6})), p.output(f32({1, 1, 2, 3}))};
+  });
+  unary_op(DeterminantParams{}, f32({2, 3, 3}), f32({2}));
+  RoiPoolParams roi_pool;
+  roi_pool.height = 2;
+  add(roi_pool, [](OneOpPlan& p, List& i, List& o) {
+    i = {p.input(f32({1, 2, 4, 4})), p.input(f32({1, 5}))}, o = {p.output(f32({1, 2, 2, 1}))};
   });
   unary_op(ShapeParams{}, f32({3, 4}), s64({2}));
   add(ConstantOfShapeParams{}, [](OneOpPlan& p, List& i, List& o) { i = {p.ints({2, 3})}, o = {p.output(f32({2, 3}))}; });

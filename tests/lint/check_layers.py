@@ -17,7 +17,8 @@ ROOM_RULES = {
     "src/runtime/format": ("ingot/status.h ingot/types.h runtime/plan.h runtime/format/*", "xxhash.h flatbuffers/*"),
     "src/runtime/cpu": ("ingot/status.h ingot/types.h ingot/kernel.h runtime/*.h runtime/ops/* runtime/cpu/*",
                         "immintrin.h cpuid.h"),
-    "src/runtime/cuda": ("ingot/status.h ingot/types.h ingot/kernel.h runtime/*.h runtime/ops/* runtime/cuda/*", "dlfcn.h"),
+    "src/runtime/cuda": ("ingot/status.h ingot/types.h ingot/kernel.h runtime/*.h runtime/ops/* runtime/cuda/*", "cuda.h dlfcn.h"),
+    "src/runtime/cuda/kernels": ("runtime/ops/exact_math.h runtime/cuda/*", "cuda_fp16.h cuda_bf16.h"),
     "src/quant": ("ingot/status.h ingot/types.h ingot/calibrator.h quant/* runtime/ops/quantize.h", ""),
     "src/builder/graph": ("ingot/status.h ingot/types.h ingot/kernel.h builder/graph/* runtime/ops/*", ""),
     "src/builder/onnx": ("ingot/* builder/graph/* builder/onnx/* runtime/ops/* onnx/*", "google/protobuf/* xxhash.h"),
@@ -27,7 +28,7 @@ ROOM_RULES = {
     "src/builder": ("ingot/* builder/* quant/* runtime/*.h runtime/ops/* runtime/format/*", "nlohmann/*"),
     "src/plugins": ("ingot/*", ""),
     "samples": ("ingot/*", ""),
-    "tools": ("ingot/* cli.h latency.h run_samples.h sample_options.h problem_*.h data/*", "CLI/* nlohmann/*"),
+    "tools": ("ingot/* cli.h latency.h model_check.h run_samples.h sample_options.h problem_*.h data/*", "CLI/* nlohmann/*"),
     "tools/data": ("ingot/* data/*", "zlib.h jpeglib.h jerror.h stb/*"),
     "bench": ("ingot/* runtime/*.h runtime/cpu/cpu_features.h problem_*.h cli.h run_samples.h sample_options.h", "CLI/* nlohmann/*"),
 }
@@ -35,12 +36,19 @@ ROOM_RULES = {
 # What single files may include beyond their room, each for the reason given.
 FILE_RULES = {
     "src/runtime/engine.cpp": "runtime/format/*",                     # the one door to the file format
-    "src/runtime/tactic_registry.cpp": "runtime/cpu/tactics.inc",     # the one list of tactics
+    "src/runtime/tactic_registry.cpp": "runtime/cpu/tactics.inc runtime/cuda/tactics.inc",  # the lists of tactics
+    "src/runtime/backends.cpp": "runtime/cuda/backend_cuda.h",        # the one list of backends
+    "src/builder/graph/graph_editor.cpp": "runtime/shape_pass.h",     # which ops may be shape arithmetic
+    "src/builder/graph/graph_verifier.cpp": "runtime/shape_pass.h",
     "src/runtime/tactic.h": "runtime/cpu/cpu_features.h",             # DeviceInfo holds the instruction sets
+    "src/runtime/cpu/*_onednn.*": "ingot/onednn.h oneapi/dnnl/* omp.h",  # an optional library
     "src/runtime/thread_pool.cpp": "immintrin.h",                     # the pause instruction
     "src/runtime/format/engine_file.cpp": "runtime/ops/half.h",       # weights stored in 16 bits
     "src/runtime/format/plan_codec.cpp": "plan_generated.h",
+    "bench/import_scaling.cpp": "builder/* runtime/format/* scaling_models.h",  # times each stage by itself
+    "bench/scaling_models.cpp": "builder/onnx/onnx_proto.h scaling_models.h",
     "tools/engine_inspect.cpp": "runtime/plan.h",
+    "tools/engine_check.cpp": "runtime/plan.h",
     "tools/engine_run.cpp": "runtime/step_observer.h runtime/plan.h",
     "tools/problem_*": "runtime/*",                                   # for tests and benchmarks of tactics
 }

@@ -80,7 +80,9 @@ def help_and_usage():
         run(tool, "a", "b", "c", code=2, errors=1)
     model = DIGITS / "digits.onnx"
     for args in (["--threads", "0"], ["--threads", "many"], ["--method", "best"], ["--cpu-level", "mmx"], ["--percentile", "10"], ["--profile", "image"],
-                 ["--calib", "a", "--calib-table", "b"], ["--calibrate-only"], ["--calibrate-only", "--save-calib-table", "t"]):
+                 ["--calib", "a", "--calib-table", "b"], ["--calibrate-only"], ["--calibrate-only", "--save-calib-table", "t"],
+                 ["--calib-table", "a"], ["--save-calib-table", "a"], ["--method", "mse"], ["--float-layer", "conv"], ["--check", "-o", "a"],
+                 ["--check", "--report", "a"]):
         run("engine-build", model, *args, code=2, errors=1)
     run("engine-run", engine, "--onnx", model, code=2, errors=1)
     run("engine-run", engine, "--format", "csv", code=2, errors=1)
@@ -118,6 +120,44 @@ def wrong_inputs():
     expect(not (work / "never.engine").exists(), "an engine was written by a build that failed")
 
 
+def special_files():
+    os.mkfifo(work / "pipe")
+    os.mkfifo(work / "pipe.npy")
+    model = DIGITS / "digits.onnx"
+    # Nobody writes to the pipes: a tool that opened one to read would wait forever.
+    run("engine-inspect", "pipe", code=1, errors=1)
+    run("engine-run", "pipe", code=1, errors=1)
+    run("engine-run", "--onnx", "pipe", code=1, errors=1)
+    run("engine-build", "pipe", "-o", "never.engine", code=1, errors=1)
+    run("engine-build", model, "--int8", "--calib", "pipe.npy", "-o", "never.engine", code=1, errors=1)
+    run("engine-build", model, "--int8", "--calib-table", "pipe", "-o", "never.engine", code=1, errors=1)
+    run("engine-build", model, "--int8", "--calib", DIGITS / "calib", "--preprocess", "pipe", "-o", "never.engine", code=1, errors=1)
+    run("engine-build", model, "--timing-cache", "pipe", "-o", "never.engine", code=1, errors=1)
+    run("engine-run", engine, "--inputs", "pipe.npy", code=1, errors=1)
+    run("engine-check", engine, "--reference", model, "--data", DIGITS / "test", "--labels", "pipe", code=1, errors=1)
+    done = run("engine-inspect", "/dev/null", code=1, errors=1)
+    expect("not a regular file" in done.stderr, f"engine-inspect /dev/null: {done.stderr}")
+    (work / "empty").write_bytes(b"")
+    for tool, args in (("engine-inspect", ["empty"]), ("engine-build", ["empty", "-o", "never.engine"])):
+        expect("is empty" in run(tool, *args, code=1, errors=1).stderr, f"{tool}: does not say that a file is empty")
+    run("engine-build", "plain.onnx", "--timing-cache", "/dev/null", "-o", "never.engine", code=0, errors=0)
+    expect(Path("/dev/null").is_char_device(), "engine-build replaced /dev/null by a timing cache")
+    # What a link leads to is written; the link stays one.
+    for name, args in (("l.engine", ["-o", "l.engine"]), ("l.json", ["-o", "never.engine", "--report", "l.json"]), ("l2.json", ["-o", "never.engine", "--json", "l2.json"])):
+        (work / "there").mkdir(exist_ok=True)
+        for there in (True, False):
+            target = work / "there" / name
+            if there:
+                target.write_bytes(b"old")
+            (work / name).symlink_to(Path("there") / name)
+            run("engine-build", "plain.onnx", "--no-tune", *args, code=0, errors=0)
+            expect((work / name).is_symlink() and target.is_file() and target.read_bytes() != b"old", f"engine-build: a link was replaced, or not followed: {name}")
+            (work / name).unlink()
+            target.unlink()
+    for name in ("pipe", "pipe.npy", "empty", "never.engine"):
+        (work / name).unlink()
+
+
 def unsupported():
     (work / "odd.onnx").write_bytes(onnx_model(["Relu", "NoSuchThing", "Relu", "StringNormalizer", "AlsoNot"]))
     for tool, args in (("engine-build", ["odd.onnx", "-o", "never.engine"]), ("engine-run", ["--onnx", "odd.onnx"])):
@@ -126,6 +166,38 @@ def unsupported():
             expect(name in done.stderr, f"{tool} odd.onnx: does not name {name}: {done.stderr[:300]}")
         expect("node0" not in done.stderr, f"{tool} odd.onnx: names a node that is supported")
     run("engine-build", "plain.onnx", "--no-tune", "-o", "plain.engine", code=0, errors=0)
+
+
+def model_check():
+    known = set(os.listdir(work))
+    model = DIGITS / "digits.onnx"
+    plain = run("engine-build", model, "--check", code=0, errors=0).stdout
+    expect("supported; " in plain and ", 0 in int8" in plain and "f32        Conv" in plain and "stem.conv" in plain, f"engine-build --check: {plain[:400]}")
+    quantised = run("engine-build", model, "--check", "--int8", "--float-layer", "stem.conv", code=0, errors=0).stdout
+    expect("ranges are assumed" in quantised and "int8       Conv" in quantised and "kept in f32: asked for by --float-layer" in quantised, f"engine-build --check --int8: {quantised[:600]}")
+    trained = run("engine-build", DIGITS / "digits_qdq.onnx", "--check", code=0, errors=0).stdout
+    expect("the model's own Q/DQ" in trained and "int8       Conv" in trained, f"engine-build --check of a model with Q/DQ: {trained[:400]}")
+    # The same layers are int8 as in a build with data.
+    run("engine-build", model, "--check", "--int8", "--json", "check.json", code=0, errors=0)
+    report = keys(work / "check.json", "supported", "model_hash", "int8_ranges", "inputs", "outputs", "summary.layers", "summary.int8_layers", "summary.reference_layers", "layers")
+    run("engine-build", model, "--int8", *CALIB, "--no-tune", "-o", "c.engine", "--report", "c.json", code=0, errors=0)
+    built = json.loads((work / "c.json").read_text())
+    chosen = {layer["name"]: (layer["precision"], layer["tactic"]) for layer in report.get("layers", [])}
+    made = {layer["name"]: (layer["precision"], layer["tactic"]) for layer in built["layers"] if layer["precision"] != "none"}
+    expect(chosen == made, f"engine-build --check --int8: other layers than the build: {sorted(set(chosen.items()) ^ set(made.items()))[:4]}")
+    (work / "odd.onnx").write_bytes(onnx_model(["Relu", "NoSuchThing", "Relu", "StringNormalizer", "AlsoNot"]))
+    done = run("engine-build", "odd.onnx", "--check", "--json", "-", code=3)
+    report = keys(done.stdout, "supported", "status", "problems")
+    expect(report.get("supported") is False and len(report.get("problems", [])) == 3 and "NoSuchThing" in report["problems"][0], f"engine-build --check: {done.stdout[:300]}")
+    expect("3 of 5 nodes" in done.stderr and "node4" in done.stderr, f"engine-build --check: does not list what is unsupported: {done.stderr[:300]}")
+    (work / "cut.onnx").write_bytes(model.read_bytes()[:5000])
+    run("engine-build", "cut.onnx", "--check", code=1, errors=1)
+    run("engine-build", "none.onnx", "--check", code=1, errors=1)
+    note = run("engine-build", model, *CALIB, "--no-tune", "-o", "c.engine", code=0).stderr
+    expect("note: --calib without --int8" in note, f"engine-build --calib without --int8: says nothing: {note}")
+    for name in ("check.json", "c.engine", "c.json", "odd.onnx", "cut.onnx"):
+        (work / name).unlink()
+    expect(leftovers(known) == [], f"engine-build --check leaves {leftovers(known)}")
 
 
 def keys(path, *wanted):
@@ -203,6 +275,17 @@ def interrupts():
             expect(errors.count("\n") <= 1, f"engine-build: Ctrl-C after {delay} s: more than one line: {errors[:300]}")
         for name in leftovers(known):
             (work / name).unlink()
+    # Part of a dump is no dump.
+    process = subprocess.Popen([BIN / "engine-build", DIGITS / "digits.onnx", *endless, "-o", "stop.engine", "--dump-graphs", "dumps"], cwd=work,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(100):
+        time.sleep(0.05)
+        if (work / "dumps").is_dir() and len(os.listdir(work / "dumps")) > 5:
+            break
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    expect(process.wait(timeout=60) == 130, f"engine-build: Ctrl-C while calibrating: exit status: got {process.returncode}, need 130")
+    expect(leftovers(known) == [], f"engine-build --dump-graphs: Ctrl-C leaves {leftovers(known)}")
     (work / "endless.raw").unlink()
 
 
@@ -240,7 +323,7 @@ with tempfile.TemporaryDirectory(prefix="ingot-check-") as folder:
     (work / "plain.onnx").write_bytes(onnx_model(["Relu", "Sigmoid"]))
     done = run("engine-build", DIGITS / "digits.onnx", "--int8", *CALIB, "--no-tune", "-o", engine, code=0, errors=0)
     expect(done.stdout.count("\n") == 1 and "\r" not in done.stdout, f"engine-build in a pipe: need one line: got {done.stdout[:300]!r}")
-    for part in (help_and_usage, wrong_inputs, unsupported, json_files, interrupts, unwritable):
+    for part in (help_and_usage, wrong_inputs, special_files, unsupported, model_check, json_files, interrupts, unwritable):
         part()
 for problem in problems:
     print(f"check_tools: {problem}", file=sys.stderr)

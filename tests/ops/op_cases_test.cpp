@@ -24,7 +24,8 @@ TEST_P(OpCases, EqualTheStoredAnswers) {
 INSTANTIATE_TEST_SUITE_P(Files, OpCases,
                          testing::Values(CaseFile{"resize.txt", 63}, CaseFile{"slice.txt", 29}, CaseFile{"pad.txt", 28},
                                          CaseFile{"reduce.txt", 62}, CaseFile{"data_movement.txt", 79},
-                                         CaseFile{"indexed.txt", 80}, CaseFile{"sampling.txt", 40}),
+                                         CaseFile{"indexed.txt", 80}, CaseFile{"sampling.txt", 40}, CaseFile{"counted.txt", 45},
+                                         CaseFile{"rare.txt", 38}),
                          [](const auto& info) {
                            const std::string name = info.param.name;
                            return name.substr(0, name.find('.'));

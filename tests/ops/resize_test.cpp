@@ -114,13 +114,13 @@ TEST(Resize, Integers) {
     in s32 2 : 0 10
     in absent
     in f32 1 : 2
-    out s32 4 : 0 2 8 10
+    out s32 4 : 0 2 7 10
     case u8_cubic_overshoots
     op Resize mode=2
     in u8 4 : 0 0 255 255
     in absent
     in f32 1 : 2
-    out u8 8 : 0 0 0 58 197 255 255 255
+    out u8 8 : 0 0 0 57 197 255 255 255
   )");
 }
 

@@ -141,5 +141,18 @@ TEST(ClipThreshold, EntropyCutsALongTailAndKeepsAnEvenRange) {
   EXPECT_GT(cut.high, 4.0f);
 }
 
+// Behind a ReLU a constant background gives each channel one value that most positions have.
+TEST(ClipThreshold, EntropyIsNotMisledByValuesThatMostPositionsHave) {
+  std::mt19937 random(12);
+  std::vector<float> background(24), values(400000);
+  for (float& v : background) v = std::uniform_real_distribution<float>(0.05f, 0.6f)(random);
+  for (float& v : values) {
+    v = std::max(0.0f, std::normal_distribution<float>(0, 2)(random));
+    if (random() % 10 < 8) v = background[random() % background.size()];
+  }
+  const CalibrationRange range = entropy_range(observe(values));
+  EXPECT_GT(range.high, 0.6f * range.observed_max);
+}
+
 }  // namespace
 }  // namespace ingot

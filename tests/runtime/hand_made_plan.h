@@ -9,6 +9,7 @@
 
 #include "runtime/arena.h"
 #include "runtime/engine.h"
+#include "runtime/plan_validator.h"
 #include "runtime/tactic_registry.h"
 
 namespace ingot {
@@ -70,6 +71,20 @@ class HandMadePlan {
     step.inputs = std::move(inputs);
     step.outputs = std::move(outputs);
     return plan().steps.emplace_back(std::move(step));
+  }
+
+  // A step of control flow with its bodies.
+  Step& control(OpParams params, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs, std::vector<HandMadePlan> bodies) {
+    Step& made = step(std::move(params), std::move(inputs), std::move(outputs));
+    for (HandMadePlan& body : bodies) {
+      made.bodies.push_back(static_cast<uint32_t>(plan().bodies.size()));
+      body.plan().target = body.plan().model_hash = "";
+      plan().bodies.push_back(std::move(body.made_.plan));
+      made_.owners.insert(made_.owners.end(), body.made_.owners.begin(), body.made_.owners.end());
+    }
+    made.workspace_bytes = body_workspace_bytes(plan(), made);
+    made.workspace_offset = reserve(made.workspace_bytes);
+    return made;
   }
 
   // Gives a step another tactic, with its constants packed as the builder does it; false if the tactic refuses.
@@ -160,6 +175,72 @@ inline HandMadePlan shape_chain_plan() {
   made.step(ConcatParams{}, {n, twos}, {target}, true);
   made.step(ReshapeParams{}, {x, target}, {r});
   made.step(UnaryParams{UnaryFunction::kRelu, 0, 0}, {r}, {y});
+  return made;
+}
+
+// The elements of x that are not zero, doubled: NonZero → Transpose → GatherND → Add, and how many there are: Shape. All five
+// steps are late. x is n x 4 with n in 1…3, y has at most 12 elements.
+inline HandMadePlan late_plan() {
+  HandMadePlan made;
+  const uint32_t x = made.input("x", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4});
+  const uint32_t y = made.output("y", f32({kAny}), {12}), count = made.output("count", s64({1}));
+  const uint32_t places = made.tensor("places", s64({2, kAny}), {2, 12}), rows = made.tensor("rows", s64({kAny, 2}), {12, 2});
+  const uint32_t values = made.tensor("values", f32({kAny}), {12});
+  made.step(NonZeroParams{}, {x}, {places}).late = true;
+  made.step(TransposeParams{{1, 0}}, {places}, {rows}).late = true;
+  made.step(GatherNDParams{}, {x, rows}, {values}).late = true;
+  made.step(BinaryParams{}, {values, values}, {y}).late = true;
+  made.step(ShapeParams{}, {values}, {count}).late = true;
+  return made;
+}
+
+// A body of x alone: one op.
+inline HandMadePlan unary_body(UnaryFunction function) {
+  HandMadePlan made;
+  const uint32_t x = made.input("x", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4}), y = made.output("y", f32({kAny, 4}), {3, 4});
+  made.step(UnaryParams{function, 0, 0}, {x}, {y});
+  return made;
+}
+
+// t = relu(x) if any element of x is above 0, else −x; then three times t = t + x. Outputs: y, the last t, and all three.
+inline HandMadePlan control_flow_plan() {
+  HandMadePlan body;
+  body.input("i", s64({}));
+  const uint32_t h = body.input("h", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4}), x_in = body.input("x", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4});
+  const uint32_t next = body.output("h", f32({kAny, 4}), {3, 4}), element = body.output("e", f32({kAny, 4}), {3, 4});
+  const uint32_t sum = body.tensor("sum", f32({kAny, 4}), {3, 4});
+  body.step(BinaryParams{}, {h, x_in}, {sum});
+  body.step(IdentityParams{}, {sum}, {next});
+  body.step(IdentityParams{}, {sum}, {element});
+
+  HandMadePlan made;
+  const uint32_t x = made.input("x", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4});
+  const uint32_t y = made.output("y", f32({kAny, 4}), {3, 4}), all = made.output("all", f32({3, kAny, 4}), {3, 3, 4});
+  const uint32_t most = made.tensor("most", f32({})), positive = made.tensor("positive", {DataType::kBool, Shape{}, Layout::kLinear, {}});
+  const uint32_t zero = made.constant<float>("zero", f32({}), {0}), three = made.constant<int64_t>("three", s64({}), {3});
+  const uint32_t t = made.tensor("t", f32({kAny, 4}), {3, 4});
+  made.step(ReduceParams{ReduceFunction::kMax, false, false}, {x}, {most});
+  made.step(BinaryParams{BinaryFunction::kGreater, {}}, {most, zero}, {positive});
+  made.control(IfParams{}, {positive, x}, {t}, {unary_body(UnaryFunction::kRelu), unary_body(UnaryFunction::kNeg)});
+  LoopParams loop;
+  loop.states = 1;
+  loop.counted = true;
+  made.control(loop, {three, kNoIndex, t, x}, {y, all}, {std::move(body)});
+  return made;
+}
+
+// x if its largest element is above 0, else x twice: the shape of y depends on the data.
+inline HandMadePlan late_branch_plan() {
+  HandMadePlan twice;
+  const uint32_t in = twice.input("x", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4}), out = twice.output("y", f32({kAny, 4}), {6, 4});
+  twice.step(ConcatParams{0}, {in, in}, {out});
+  HandMadePlan made;
+  const uint32_t x = made.input("x", f32({kAny, 4}), {1, 4}, {2, 4}, {3, 4}), y = made.output("y", f32({kAny, 4}), {6, 4});
+  const uint32_t most = made.tensor("most", f32({})), positive = made.tensor("positive", {DataType::kBool, Shape{}, Layout::kLinear, {}});
+  const uint32_t zero = made.constant<float>("zero", f32({}), {0});
+  made.step(ReduceParams{ReduceFunction::kMax, false, false}, {x}, {most});
+  made.step(BinaryParams{BinaryFunction::kGreater, {}}, {most, zero}, {positive});
+  made.control(IfParams{}, {positive, x}, {y}, {unary_body(UnaryFunction::kIdentity), std::move(twice)}).late = true;
   return made;
 }
 

@@ -18,7 +18,7 @@ struct Spoil {
 };
 
 TEST(PlanValidator, AcceptsGoodPlans) {
-  for (const auto make : {add_relu_plan, shape_chain_plan, channels_last_plan, conv_plan}) {
+  for (const auto make : {add_relu_plan, shape_chain_plan, channels_last_plan, conv_plan, late_plan}) {
     HandMadePlan made = make();
     const Status status = validate_plan(made.plan());
     EXPECT_TRUE(status.ok()) << status.message();
@@ -38,7 +38,7 @@ TEST(PlanValidator, RefusesWhatMakesNoSense) {
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = 64; }},
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = ~uint64_t{63}; }},
       {"lies outside the arena", add_relu_plan, [](Plan& p) { p.slots[2].offset = 8; }},
-      {"bytes are too many", add_relu_plan, [](Plan& p) { p.arena_bytes = kMaxArenaBytes + 1; }},
+      {"bytes, need ≤ 68719476736", add_relu_plan, [](Plan& p) { p.arena_bytes = kMaxArenaBytes + 1; }},
       {"size: got 20 bytes, need 24", add_relu_plan, [](Plan& p) { p.slots[2].bytes = 20; }},
       {"is negative or too large", add_relu_plan, [](Plan& p) { p.slots[2].max_shape = p.slots[2].type.shape = {int64_t{1} << 40, int64_t{1} << 40}; }},
       {"is negative or too large", add_relu_plan, [](Plan& p) { p.slots[2].max_shape = p.slots[2].type.shape = {2, -3}; }},
@@ -72,6 +72,16 @@ TEST(PlanValidator, RefusesWhatMakesNoSense) {
       {"may have another layout", channels_last_plan, [](Plan& p) { p.slots[0].type.layout = Layout::kChannelsLast; }},
       {"channels last needs rank 3", add_relu_plan, [](Plan& p) { p.slots[2].type.layout = Layout::kChannelsLast; }},
       {"has the home of an input or output", add_relu_plan, [](Plan& p) { p.slots[2].home = Slot::Home::kInput; }},
+      // late_plan: slots x y count places rows values; steps NonZero Transpose GatherND Add Shape.
+      {"shape depends on data, but the step is not a late one", late_plan, [](Plan& p) { p.steps[0].late = false; }},
+      {"reads 'places', whose shape is known late", late_plan, [](Plan& p) { p.steps[1].late = false; }},
+      {"reads 'values', whose shape is known late", late_plan, [](Plan& p) { p.steps[4].late = false; }},
+      {"reads 'values', whose shape is known late", late_plan, [](Plan& p) { p.steps[4].late = false, p.steps[4].shape_step = true; }},
+      {"is both late and shape arithmetic", late_plan, [](Plan& p) { p.steps[4].shape_step = true; }},
+      {"shape: got 2x12, need 3x?", late_plan, [](Plan& p) { p.slots[3].type.shape[0] = p.slots[3].max_shape[0] = 3, p.slots[3].bytes = 3 * 12 * 8, p.slots[3].offset = p.arena_bytes, p.arena_bytes += 320; }},
+      {"shape: got 12, need ?x?", late_plan, [](Plan& p) { p.slots[1].type.shape = {kAny, kAny}, p.slots[1].max_shape = {12, 1}; }},
+      {"shape: got 2x12, need 2x? within 2x13", late_plan, [](Plan& p) { p.slots[3].max_shape[1] = 13, p.slots[3].bytes = 2 * 13 * 8, p.slots[3].offset = p.arena_bytes, p.arena_bytes += 256; }},
+      {"element type: got s64, need f32", late_plan, [](Plan& p) { p.slots[1].type.dtype = DataType::kS64, p.slots[1].bytes = 96; }},
       {"has no op", add_relu_plan, [](Plan& p) { p.steps[0].params = NoOpParams{}; }},
   };
   for (const Spoil& spoil : cases) {
@@ -104,6 +114,10 @@ TEST(MakeEngine, UnknownTacticsAndVersionsAskForARebuild) {
   EXPECT_EQ(unknown.code(), StatusCode::kVersionMismatch);
   EXPECT_EQ(unknown.message(), "step 'step0': tactic 'cpu.binary.magic' is not known to this runtime for Binary; "
                                "rebuild the engine or update the runtime");
+  const Status library = error([](Plan& p) { p.steps[0].tactic = "cpu.conv.onednn.f32.channels_last"; });
+  EXPECT_EQ(library.code(), StatusCode::kVersionMismatch);
+  EXPECT_EQ(library.message(), "step 'step0': tactic 'cpu.conv.onednn.f32.channels_last' needs oneDNN, which this program was built without; "
+                               "build the engine without --tactics onednn, or link ingot_onednn and call add_onednn_tactics()");
   const Status version = error([](Plan& p) { p.steps[0].tactic_version = 77; });
   EXPECT_EQ(version.code(), StatusCode::kVersionMismatch);
   EXPECT_EQ(version.message(), "step 'step0': tactic 'cpu.binary.reference': version: got 77, need 1; rebuild the engine");

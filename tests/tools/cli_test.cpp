@@ -22,10 +22,13 @@ TEST(Cli, ExitCodes) {
   EXPECT_EQ(exit_code(StatusCode::kInterrupted), 130);
 }
 
-TEST(Cli, ErrorsAreOneLine) {
+TEST(Cli, ErrorsAreOneLineButForListsOfAModel) {
   testing::internal::CaptureStderr();
-  EXPECT_EQ(fail("engine-build", Status(StatusCode::kUnsupported, "two\nlines")), kExitUnsupported);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "engine-build: error: two lines\n");
+  EXPECT_EQ(fail("engine-build", Status(StatusCode::kDeviceError, "two\n\x1blines")), kExitFailed);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "engine-build: error: two  lines\n");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(fail("engine-build", Status(StatusCode::kUnsupported, "two\n\x1blines")), kExitUnsupported);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "engine-build: error: two\n lines\n");
 }
 
 TEST(Cli, ParseReportsUsage) {

@@ -154,8 +154,8 @@ TEST(SampleFiles, ErrorsNameTheFile) {
   EXPECT_NE(message_of({.path = folder.path()}).find("no samples found"), std::string::npos);
   folder.write("a.png", encode_png(2, 2, 3, [](int, int, int) { return 1; }));
   folder.write("b.png", "not an image");
-  for (const bool prefetch : {false, true})
-    EXPECT_TRUE(message_of({.path = folder.path(), .prefetch = prefetch})
+  for (const int threads : {0, 1, 3})
+    EXPECT_TRUE(message_of({.path = folder.path(), .threads = threads})
                     .starts_with(folder / "b.png" + ": not a readable PNG or JPEG image"));
   folder.write("x.txt", "?");
   EXPECT_NE(message_of({.path = folder / "x.txt"}).find("unknown kind of sample file"), std::string::npos);
@@ -205,68 +205,113 @@ TEST(SampleFiles, BatchesCutAndJoinRows) {
       std::string::npos);
 }
 
-class CountingSource : public SampleSource {
+class CountingLoader : public SampleLoader {
  public:
-  CountingSource(int samples, int fail_at) : samples_(samples), fail_at_(fail_at) {}
-  Expected<bool> next(std::vector<NamedTensor>& inputs) override {
-    if (at_ == fail_at_) return Status(StatusCode::kInvalidArgument, "file 7 is damaged");
-    if (at_ == samples_) return false;
-    inputs.assign(1, numbers("", {1}, static_cast<float>(at_++)));
+  CountingLoader(int samples, int fail_at) : samples_(samples), fail_at_(fail_at) {}
+  Status load(int64_t index, std::vector<NamedTensor>& inputs) override {
     ++read;
-    return true;
-  }
-  Status rewind() override {
-    at_ = 0;
+    if (index % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(index % 7 * 50));  // some are slower
+    if (index >= fail_at_ && fail_at_ >= 0) return Status(StatusCode::kInvalidArgument, "file " + std::to_string(index) + " is damaged");
+    inputs.assign(1, numbers("", {1}, static_cast<float>(index)));
     return {};
   }
+  int64_t size() const override { return samples_; }
   std::atomic<int> read{0};
 
  private:
-  int samples_, fail_at_, at_ = 0;
+  int samples_, fail_at_;
 };
 
 TEST(PrefetchSource, KeepsOrderAndStaysWithinItsDepth) {
-  auto inner = std::make_unique<CountingSource>(200, -1);
-  CountingSource& counter = *inner;
-  PrefetchSource source(std::move(inner), 3);
-  std::vector<NamedTensor> sample;
-  for (int round = 0; round < 3; ++round) {
-    counter.read = 0;
-    for (int i = 0; i < 200; ++i) {
-      ASSERT_TRUE(*source.next(sample));
-      ASSERT_EQ(floats_of(sample[0])[0], static_cast<float>(i));
-      if (i % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      ASSERT_LE(counter.read, i + 1 + 3 + 1);  // taken, waiting, in the making
+  for (const int threads : {0, 1, 2, 5}) {
+    auto inner = std::make_unique<CountingLoader>(200, -1);
+    CountingLoader& counter = *inner;
+    PrefetchSource source(std::move(inner), threads, 3);
+    EXPECT_EQ(source.size(), 200);
+    std::vector<NamedTensor> sample;
+    for (int round = 0; round < 3; ++round) {
+      counter.read = 0;
+      for (int i = 0; i < 200; ++i) {
+        ASSERT_TRUE(*source.next(sample));
+        ASSERT_EQ(floats_of(sample[0])[0], static_cast<float>(i));
+        if (i % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        ASSERT_LE(counter.read, i + 1 + (threads == 0 ? 0 : 3));
+      }
+      ASSERT_FALSE(*source.next(sample));
+      ASSERT_FALSE(*source.next(sample));
+      ASSERT_TRUE(source.rewind().ok());
     }
-    ASSERT_FALSE(*source.next(sample));
-    ASSERT_FALSE(*source.next(sample));
-    ASSERT_TRUE(source.rewind().ok());
+  }
+}
+
+TEST(PrefetchSource, ReadsOnSeveralThreadsAtOnce) {
+  class Meeting : public SampleLoader {
+   public:
+    // The first two samples wait for each other.
+    Status load(int64_t index, std::vector<NamedTensor>& inputs) override {
+      if (index < 2) {
+        ++present_;
+        for (int i = 0; i < 5000 && present_ < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (present_ < 2) return Status(StatusCode::kInternal, "alone");
+      }
+      inputs.assign(1, numbers("", {1}, static_cast<float>(index)));
+      return {};
+    }
+    int64_t size() const override { return 4; }
+
+   private:
+    std::atomic<int> present_{0};
+  };
+  PrefetchSource source(std::make_unique<Meeting>(), 2, 4);
+  std::vector<NamedTensor> sample;
+  for (int i = 0; i < 4; ++i) {
+    const auto more = source.next(sample);
+    ASSERT_TRUE(more.ok()) << more.status().message();
+    EXPECT_EQ(floats_of(sample[0])[0], static_cast<float>(i));
   }
 }
 
 TEST(PrefetchSource, ErrorsComeInOrderAndStay) {
-  PrefetchSource source(std::make_unique<CountingSource>(200, 7), 4);
-  std::vector<NamedTensor> sample;
-  for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 7; ++i) ASSERT_TRUE(*source.next(sample));
-    for (int i = 0; i < 2; ++i) {
-      const auto result = source.next(sample);
-      ASSERT_FALSE(result.ok());
-      EXPECT_EQ(result.status().message(), "file 7 is damaged");
+  for (const int threads : {0, 1, 3}) {
+    PrefetchSource source(std::make_unique<CountingLoader>(200, 7), threads, 4);
+    std::vector<NamedTensor> sample;
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 7; ++i) ASSERT_TRUE(*source.next(sample));
+      for (int i = 0; i < 2; ++i) {
+        const auto result = source.next(sample);
+        ASSERT_FALSE(result.ok());
+        EXPECT_EQ(result.status().message(), "file 7 is damaged");
+      }
+      ASSERT_TRUE(source.rewind().ok());
     }
-    ASSERT_TRUE(source.rewind().ok());
   }
 }
 
 TEST(PrefetchSource, CanBeDroppedAtAnyMoment) {
   for (int i = 0; i < 200; ++i) {
-    PrefetchSource source(std::make_unique<CountingSource>(1000000, -1), 2);
+    PrefetchSource source(std::make_unique<CountingLoader>(1000000, -1), 1 + i % 3, 2);
     std::vector<NamedTensor> sample;
     for (int n = i % 4; n > 0; --n) ASSERT_TRUE(*source.next(sample));
     if (i % 8 == 5) {
       ASSERT_TRUE(source.rewind().ok());
     }
   }
+}
+
+TEST(PrefetchSource, PartsOfOneRawFileAreSharedByThreads) {
+  TemporaryFolder folder;
+  std::vector<float> values(600);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  ASSERT_TRUE(save_bytes(folder / "a.raw", std::as_bytes(std::span(values).first(300))).ok());
+  ASSERT_TRUE(save_bytes(folder / "b.raw", std::as_bytes(std::span(values).subspan(300))).ok());
+  auto files = open_samples({.path = folder.path(), .raw_shape = {1, 3}, .threads = 4});
+  ASSERT_TRUE(files.ok()) << files.status().message();
+  std::vector<NamedTensor> sample;
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(*files->source->next(sample));
+    EXPECT_EQ(floats_of(sample[0])[0], static_cast<float>(3 * i));
+  }
+  EXPECT_FALSE(*files->source->next(sample));
 }
 
 TEST(Labels, ByNameOrByOrder) {

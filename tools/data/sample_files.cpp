@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 
 #include "data/batch_source.h"
@@ -17,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kMaxThreads = 256;
 constexpr size_t kMaxFiles = 10'000'000;
 constexpr uint64_t kMaxImageFileBytes = uint64_t{512} << 20;
 
@@ -96,21 +98,11 @@ Expected<std::vector<NamedTensor>> load_sample_folder(const std::string& folder,
   return tensors;
 }
 
-class FileSource : public SampleSource {
+class FileLoader : public SampleLoader {
  public:
-  FileSource(std::vector<Item> items, SampleOptions options) : items_(std::move(items)), options_(std::move(options)) {}
+  FileLoader(std::vector<Item> items, SampleOptions options) : items_(std::move(items)), options_(std::move(options)) {}
 
-  Expected<bool> next(std::vector<NamedTensor>& inputs) override {
-    inputs.clear();
-    if (at_ == items_.size()) return false;
-    INGOT_TRY(load(items_[at_], inputs));
-    ++at_;
-    return true;
-  }
-  Status rewind() override {
-    at_ = 0;
-    return {};
-  }
+  Status load(int64_t index, std::vector<NamedTensor>& inputs) override { return load(items_[static_cast<size_t>(index)], inputs); }
   int64_t size() const override { return static_cast<int64_t>(items_.size()); }
 
  private:
@@ -143,31 +135,38 @@ class FileSource : public SampleSource {
     }
   }
 
-  Status load_raw(const Item& item, std::vector<NamedTensor>& inputs) {
-    // Several samples of one file come one after the other; it is read once for all of them.
-    if (raw_path_ != item.path) {
-      INGOT_ASSIGN(raw_bytes_, load_bytes(item.path));
-      raw_path_ = item.path;
+  // Several samples of one file come one after the other; it is read once for all of them.
+  Expected<std::shared_ptr<const std::vector<std::byte>>> raw_file(const std::string& path) {
+    std::lock_guard lock(raw_mutex_);
+    if (raw_path_ != path) {
+      INGOT_ASSIGN(std::vector<std::byte> bytes, load_bytes(path));
+      raw_bytes_ = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+      raw_path_ = path;
     }
+    return raw_bytes_;
+  }
+
+  Status load_raw(const Item& item, std::vector<NamedTensor>& inputs) {
+    INGOT_ASSIGN(const auto raw, raw_file(item.path));
     NamedTensor tensor;
     tensor.shape = options_.raw_shape;
     const size_t bytes = static_cast<size_t>(tensor.shape.elements()) * sizeof(float),
                  begin = static_cast<size_t>(item.part) * bytes;
-    if (begin + bytes > raw_bytes_.size())
+    if (begin + bytes > raw->size())
       return {StatusCode::kInvalidArgument, item.path + ": file shrank while in use: got " +
-                                                std::to_string(raw_bytes_.size()) + " bytes, need " +
+                                                std::to_string(raw->size()) + " bytes, need " +
                                                 std::to_string(begin + bytes)};
-    tensor.data.assign(raw_bytes_.begin() + static_cast<std::ptrdiff_t>(begin),
-                       raw_bytes_.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
+    tensor.data.assign(raw->begin() + static_cast<std::ptrdiff_t>(begin),
+                       raw->begin() + static_cast<std::ptrdiff_t>(begin + bytes));
     inputs.push_back(std::move(tensor));
     return {};
   }
 
   std::vector<Item> items_;
   SampleOptions options_;
-  size_t at_ = 0;
+  std::mutex raw_mutex_;
   std::string raw_path_;
-  std::vector<std::byte> raw_bytes_;
+  std::shared_ptr<const std::vector<std::byte>> raw_bytes_;
 };
 
 // Lists what a path holds.
@@ -255,18 +254,20 @@ class Lister {
 Expected<SampleFiles> open_samples(const SampleOptions& options) {
   if (options.batch < 0)
     return Status(StatusCode::kInvalidArgument, "batch: got " + std::to_string(options.batch) + ", need 0 or more");
+  if (options.threads < 0 || options.threads > kMaxThreads)
+    return Status(StatusCode::kInvalidArgument, "reading threads: got " + std::to_string(options.threads) + ", need 0…" + std::to_string(kMaxThreads));
   INGOT_ASSIGN(std::vector<Item> items, Lister(options).list());
   SampleFiles files;
   for (const Item& item : items) files.names.push_back(item.name);
   const bool one_row_each =
       std::all_of(items.begin(), items.end(), [](const Item& item) { return item.kind == Kind::kImage; });
   const int64_t count = static_cast<int64_t>(items.size());
-  files.source = std::make_unique<FileSource>(std::move(items), options);
+  // A few more than the threads hold, so that none waits for the caller at each sample.
+  files.source = std::make_unique<PrefetchSource>(std::make_unique<FileLoader>(std::move(items), options), options.threads, options.threads + 2);
   if (options.batch > 0) {
     const int64_t size = one_row_each ? (count + options.batch - 1) / options.batch : -1;
     files.source = std::make_unique<BatchSource>(std::move(files.source), options.batch, size);
   }
-  if (options.prefetch) files.source = std::make_unique<PrefetchSource>(std::move(files.source));
   return files;
 }
 

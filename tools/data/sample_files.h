@@ -26,7 +26,7 @@ struct SampleOptions {
   Shape raw_shape = {};                    // for raw files; rank 0: none given
   std::vector<std::string> input_names = {};  // the model's, in its order: names input_<i> files that carry no name
   int64_t batch = 0;                       // rows per sample; 0: images one by one, arrays as they are stored
-  bool prefetch = true;                    // read and decode the next samples while one is being used
+  int threads = 1;                         // read and decode the next samples while one is being used; 0: none do
 };
 
 struct SampleFiles {

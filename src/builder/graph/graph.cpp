@@ -27,6 +27,13 @@ std::vector<NodeId> Graph::topological_order() const {
   return order;
 }
 
+std::vector<std::string> Graph::unused_limits() const {
+  std::vector<std::string> unused;
+  for (const auto& [tensor, shape] : limits_)
+    if (!used_limits_.contains(tensor)) unused.push_back(tensor);
+  return unused;
+}
+
 ValueId Graph::find_value(std::string_view name) const {
   for (ValueId id = 0; id < values_.size(); ++id)
     if (values_[id].name == name) return id;

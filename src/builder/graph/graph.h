@@ -3,10 +3,15 @@
 // Dynamic dimensions are handled by probes: all types are inferred at a few concrete input shapes (the profile's min, opt,
 // max and a point between). What agrees at every probe is static, what differs is kDynamic. Values of shape arithmetic are
 // computed at every probe too; one that agrees everywhere is a constant.
+//
+// Late dimensions depend on data: what NonZero finds, say. A probe's shape has their upper bound, and the merged type kDynamic;
+// shape arithmetic on them has bounds in place of values.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,8 +40,16 @@ struct Value {
   std::shared_ptr<const Blob> constant;   // row-major bytes
   std::vector<Shape> probe_shapes;        // concrete, one for each probe
   std::vector<std::shared_ptr<const Blob>> probe_values;  // shape arithmetic: its value at each probe; empty if unknown
+  uint32_t late_dims = 0;                 // bit i: dim i depends on data; probe_shapes have an upper bound of it
+  // Shape arithmetic on late dims: bounds of its value at each probe; empty if unknown, or known exactly.
+  struct Bounds {
+    std::shared_ptr<const Blob> least, most;
+  };
+  std::vector<Bounds> probe_bounds;
   bool is_input = false, is_output = false;
 };
+
+class Graph;
 
 struct Node {
   std::string name;
@@ -45,6 +58,7 @@ struct Node {
   std::vector<ValueId> outputs;   // kNone for an optional output left out
   std::vector<std::string> origins;  // names of the ONNX nodes that went into it
   std::vector<std::string> notes;    // reasons for the build report: "kept in f32: …", "fused relu1"
+  std::vector<Graph> bodies;         // of control flow: what each takes and makes stands in runtime/ops/control_flow.h
   bool alive = true;
   OpKind kind() const { return kind_of(params); }
 };
@@ -60,6 +74,10 @@ class Graph {
   size_t probe_count() const { return probe_count_; }
   const std::string& model_hash() const { return model_hash_; }
   void set_model_hash(std::string hash) { model_hash_ = std::move(hash); }
+  // The user's limits of late dims, by tensor: kDynamic in a dim without one.
+  const std::map<std::string, Shape>& limits() const { return limits_; }
+  void set_limits(std::map<std::string, Shape> limits) { limits_ = std::move(limits); }
+  std::vector<std::string> unused_limits() const;
 
   // Live nodes, producers before users; ties by id.
   std::vector<NodeId> topological_order() const;
@@ -81,6 +99,9 @@ class Graph {
   bool is_shape_value(ValueId id) const {
     return id != kNone && !values_[id].constant && !values_[id].probe_values.empty();
   }
+  // Whether the shapes of a node's outputs are known in the run only: it reads or makes a tensor with late dims, or its type rule
+  // needs a value that is data.
+  bool is_late(const Node& node) const;
   ValueId find_value(std::string_view name) const;  // linear; for tests and options
 
  private:
@@ -90,6 +111,8 @@ class Graph {
   std::vector<ValueId> inputs_, outputs_;
   size_t probe_count_ = 1;
   std::string model_hash_;
+  std::map<std::string, Shape> limits_;
+  std::set<std::string> used_limits_;
   std::unordered_map<std::string, uint32_t> names_;  // taken names → last suffix given
 };
 

@@ -6,6 +6,7 @@
 
 #include "builder/graph/graph.h"
 #include "ingot/status.h"
+#include "runtime/ops/shape_bounds.h"
 
 namespace ingot {
 
@@ -17,6 +18,12 @@ class GraphEditor {
   // Names are made unique by a suffix where needed.
   // probe_shapes: one concrete shape for each probe; all inputs of a graph have the same number (1 or 4).
   ValueId add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes);
+  // An input of a body: what its node is given, an element of it, or a state. Late dims: probe_shapes have an upper bound.
+  ValueId add_body_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, uint32_t late_dims = 0);
+  // One that stands for a value outside, with all that is known of it.
+  ValueId add_body_input(const Value& outside);
+  // Before anything is added: a body has as many probes as the graph around it, whatever its inputs are.
+  void set_probe_count(size_t count) { graph_.probe_count_ = count; }
   ValueId add_constant(std::string name, TensorType type, Blob bytes);
   ValueId add_constant(std::string name, DataType dtype, Shape shape, std::shared_ptr<const Blob> bytes);
   template <class T>
@@ -26,17 +33,24 @@ class GraphEditor {
   // Infers the types of the outputs at every probe, and their values where they are shape arithmetic. An empty output name
   // leaves that output out. The error names the node and what its type rule said; the graph is unchanged then.
   // The values come back in the order of the names (kNone for one left out); a value that turned out constant has no
-  // producer, and a node all of whose outputs are constant is dead already.
+  // producer, and a node all of whose outputs are constant is dead already. A late dim of an output is held to the graph's limit
+  // of that name; one that has no bound at all is refused.
   struct Added {
     NodeId node;
     std::vector<ValueId> outputs;
   };
   Expected<Added> add_node(std::string name, OpParams params, std::vector<ValueId> inputs,
-                           std::vector<std::string> output_names);
+                           std::vector<std::string> output_names, std::vector<Graph> bodies = {});
   // add_node for one output; returns its value.
   Expected<ValueId> add_op(std::string name, OpParams params, std::vector<ValueId> inputs, std::string output_name);
 
   void mark_output(ValueId value);
+  void clear_outputs();  // no value is a graph output from now on
+
+  // A node's body, to be edited by an editor of its own; what it takes and makes must stay as it is.
+  Graph& body(NodeId node, size_t index) { return graph_.nodes_[node].bodies[index]; }
+  // Takes an input of a node, from those its bodies capture, away from it and from its bodies, where it must be unused.
+  void remove_capture(NodeId node, size_t input);
 
   // Changes that keep the node's output types.
   void set_input(NodeId node, size_t index, ValueId value);
@@ -49,6 +63,8 @@ class GraphEditor {
   void take_output(NodeId node, size_t index, ValueId value);
   // The node must have no used outputs.
   void remove_node(NodeId node);
+  // Removes an input that nothing uses.
+  void remove_input(ValueId input);
   // Removes nodes whose outputs are neither used nor graph outputs, and drops constants nobody uses.
   void remove_dead();
 
@@ -71,8 +87,9 @@ class GraphEditor {
   Graph& graph_;
 };
 
-// Infers and compares: every output type of the node as its type rule gives it now. Used by the verifier.
+// Every output type of the node as its type rule gives it now, with upper bounds of late dims. Of bodies only what
+// they take and make is looked at.
 Status infer_node(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
-                  std::span<OpOutput> outputs);
+                  std::span<BoundedOutput> outputs, std::span<const Graph> bodies = {});
 
 }  // namespace ingot

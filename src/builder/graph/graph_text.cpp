@@ -13,6 +13,7 @@
 namespace ingot {
 namespace {
 
+constexpr int kMostBodiesWithin = 16;
 constexpr int64_t kMaxListedElements = 16;
 constexpr int64_t kMaxConstantBytes = int64_t{1} << 28;  // text comes from people and fuzzers
 
@@ -105,8 +106,8 @@ std::string name_or_blank(const Graph& graph, ValueId id) {
 
 // What the type rule would store, to see whether the storage must be written.
 DataType natural_dtype(const Graph& graph, const Node& node, size_t output) {
-  std::vector<OpOutput> outputs(node.outputs.size());
-  if (!infer_node(graph, node.params, node.inputs, 0, outputs).ok()) return graph.value(node.outputs[output]).type.dtype;
+  std::vector<BoundedOutput> outputs(node.outputs.size());
+  if (!infer_node(graph, node.params, node.inputs, 0, outputs, node.bodies).ok()) return graph.value(node.outputs[output]).type.dtype;
   return outputs[output].dtype;
 }
 
@@ -180,11 +181,32 @@ class GraphReader {
   GraphReader(ParsedGraph& parsed, bool allow_unspecified)
       : parsed_(parsed), editor_(parsed.graph), allow_unspecified_(allow_unspecified) {}
 
+  // Reads to the end of the text, or of the body that it is in.
+  Status read_all(std::span<const TextStatement> statements, size_t& at, int depth) {
+    for (; at < statements.size(); ++at) {
+      const TextStatement& statement = statements[at];
+      if (statement.kind == TextStatement::kEnd && depth > 0) return Status();
+      std::vector<Graph> bodies;
+      while (statement.kind == TextStatement::kOp && at + 1 < statements.size() && statements[at + 1].kind == TextStatement::kBody) {
+        if (depth == kMostBodiesWithin) return error(statements[at + 1], "bodies within bodies", "more", "at most 16");
+        ParsedGraph body;
+        GraphEditor(body.graph).set_probe_count(parsed_.graph.probe_count());
+        at += 2;
+        INGOT_TRY(GraphReader(body, allow_unspecified_).read_all(statements, at, depth + 1));
+        if (at == statements.size()) return error(statement, "body", "no end", "a line 'end'");
+        bodies.push_back(std::move(body.graph));
+      }
+      INGOT_TRY(statement.kind == TextStatement::kOp ? op(statement, std::move(bodies)) : read(statement));
+    }
+    return Status();
+  }
+
   Status read(const TextStatement& statement) {
     switch (statement.kind) {
       case TextStatement::kInput: return input(statement);
       case TextStatement::kConst: return constant(statement);
-      case TextStatement::kOp: return op(statement);
+      case TextStatement::kOp: return op(statement, {});
+      case TextStatement::kBody: case TextStatement::kEnd: return error(statement, "body", "one without its op", "an op before it");
       case TextStatement::kOutput: break;
     }
     for (const TextOperand& operand : statement.operands) {
@@ -249,7 +271,7 @@ class GraphReader {
     return define(statement, name, value);
   }
 
-  Status op(const TextStatement& statement) {
+  Status op(const TextStatement& statement, std::vector<Graph> bodies) {
     if (statement.ops.size() != 1 || !statement.free_fields.empty())
       return error(statement, "pattern syntax in a graph", "'|' or '*'", "one op and plain fields");
     const std::string where = "graph text line " + std::to_string(statement.line);
@@ -266,7 +288,7 @@ class GraphReader {
       names.push_back(result.name);
       if (node_name.empty()) node_name = result.name;
     }
-    auto added = editor_.add_node(node_name, *std::move(params), std::move(inputs), names);
+    auto added = editor_.add_node(node_name, *std::move(params), std::move(inputs), names, std::move(bodies));
     if (!added.ok()) return added.take_status().with_context(where);
     for (size_t i = 0; i < names.size(); ++i) {
       if (names[i].empty()) continue;
@@ -292,34 +314,48 @@ uint64_t hash_of(const Blob& bytes) {
   return hash;
 }
 
-std::string to_text(const Graph& graph) {
-  std::string text;
+namespace {
+
+void print(const Graph& graph, const std::string& indent, std::string& text) {
   std::vector<bool> written(graph.value_count(), false);
   for (ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);
-    text += quoted_value_name(value.name) + " = input " + type_text(value) + '\n';
+    text += indent + quoted_value_name(value.name) + " = input " + type_text(value) + '\n';
   }
   const auto write_constant = [&](ValueId id) {
     if (!graph.is_constant(id) || written[id]) return;
     written[id] = true;
-    text += constant_text(graph.value(id));
+    text += indent + constant_text(graph.value(id));
   };
   for (NodeId id : graph.topological_order()) {
     const Node& node = graph.node(id);
     for (ValueId input : node.inputs) write_constant(input);
-    text += node_text(graph, node);
+    text += indent + node_text(graph, node);
+    for (const Graph& body : node.bodies) {
+      text += indent + "body\n";
+      print(body, indent + "  ", text);
+      text += indent + "end\n";
+    }
   }
   for (ValueId id : graph.outputs()) write_constant(id);
   for (size_t i = 0; i < graph.outputs().size(); ++i)
-    text += (i ? ", " : "output ") + quoted_value_name(graph.value(graph.outputs()[i]).name);
-  return graph.outputs().empty() ? text : text + '\n';
+    text += (i ? ", " : indent + "output ") + quoted_value_name(graph.value(graph.outputs()[i]).name);
+  if (!graph.outputs().empty()) text += '\n';
+}
+
+}  // namespace
+
+std::string to_text(const Graph& graph) {
+  std::string text;
+  print(graph, "", text);
+  return text;
 }
 
 Expected<ParsedGraph> parse_graph(std::string_view text, bool allow_unspecified) {
   INGOT_ASSIGN(const auto statements, parse_statements(text));
   ParsedGraph parsed;
-  GraphReader reader(parsed, allow_unspecified);
-  for (const TextStatement& statement : statements) INGOT_TRY(reader.read(statement));
+  size_t at = 0;
+  INGOT_TRY(GraphReader(parsed, allow_unspecified).read_all(statements, at, 0));
   return parsed;
 }
 

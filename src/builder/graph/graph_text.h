@@ -11,7 +11,7 @@
 namespace ingot {
 
 // Live nodes in topological order; a constant stands before its first user. Constants of more than 16 elements print as
-// hash(…), so a print of them does not read back.
+// hash(…), so a print of them does not read back. Of a body's inputs what is known of their values is not written.
 std::string to_text(const Graph& graph);
 
 struct ParsedGraph {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "builder/graph/graph_editor.h"
+#include "runtime/shape_pass.h"
 
 namespace ingot {
 namespace {
@@ -79,19 +80,38 @@ Status verify_ends(const Graph& graph) {
   return Status();
 }
 
+// What is known before a run is computed by the runtime's shape pass, which does not have every op.
+Status verify_shape_arithmetic(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  for (ValueId output : node.outputs)
+    if (output != kNone && graph.is_shape_value(output) && !is_shape_arithmetic(node.kind()))
+      return broken(node_words(graph, id), "makes a shape value: got " + std::string(to_string(node.kind())) + ", need an op of shape arithmetic");
+  return Status();
+}
+
 Status verify_types(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
+  for (const Graph& body : node.bodies) {
+    if (body.probe_count() != graph.probe_count()) return broken(node_words(graph, id), "a body has another number of probes");
+    if (Status status = verify_graph(body); !status.ok()) return std::move(status).with_context("graph, body of " + node_words(graph, id));
+  }
   bool quantised = false;
   for (const auto& side : {node.inputs, node.outputs})
     for (ValueId value : side) quantised = quantised || (value != kNone && graph.value(value).type.quant);
-  std::vector<OpOutput> outputs(node.outputs.size());
+  std::vector<BoundedOutput> outputs(node.outputs.size());
   for (size_t probe = 0; probe < graph.probe_count(); ++probe) {
-    if (Status status = infer_node(graph, node.params, node.inputs, probe, outputs); !status.ok())
+    if (Status status = infer_node(graph, node.params, node.inputs, probe, outputs, node.bodies); !status.ok())
       return std::move(status).with_context("graph, " + node_words(graph, id));
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       const Value& value = graph.value(node.outputs[i]);
-      if (!(value.probe_shapes[probe] == outputs[i].shape))
+      bool fits = value.probe_shapes[probe].rank == outputs[i].shape.rank;
+      for (int d = 0; fits && d < outputs[i].shape.rank; ++d) {
+        const int64_t have = value.probe_shapes[probe][d], most = outputs[i].shape[d];
+        // A late dim may be held to a limit.
+        fits = outputs[i].late >> d & 1 ? (value.late_dims >> d & 1) != 0 && (most < 0 || have <= most) : have == most;
+      }
+      if (!fits)
         return broken(node_words(graph, id), "shape of '" + value.name + "': got " + to_string(value.probe_shapes[probe]) +
                                                  ", need " + to_string(outputs[i].shape));
       if (!quantised && value.type.dtype != outputs[i].dtype)
@@ -113,7 +133,10 @@ Status verify_graph(const Graph& graph) {
   for (NodeId id = 0; id < graph.node_count(); ++id) alive += graph.node(id).alive;
   if (order.size() != alive)
     return broken("order", "nodes form a cycle: got " + std::to_string(order.size()) + " that can be ordered, need " + std::to_string(alive));
-  for (NodeId id : order) INGOT_TRY(verify_types(graph, id));
+  for (NodeId id : order) {
+    INGOT_TRY(verify_types(graph, id));
+    INGOT_TRY(verify_shape_arithmetic(graph, id));
+  }
   return Status();
 }
 

@@ -10,6 +10,8 @@
 namespace ingot {
 namespace {
 
+thread_local RewriteWork work_so_far;
+
 struct PatternNode {
   TextStatement text;
   std::vector<int> producers;  // for each operand: which pattern node makes it, −1: none
@@ -123,6 +125,7 @@ class PatternMatcher {
 
   // Tries pattern node `index` at graph node `id`, then whatever waits.
   bool visit(State& state, size_t index, NodeId id) {
+    ++work_so_far.visits;
     if (state.bound[index] != kNone) return state.bound[index] == id && next(state);
     const TextStatement& want = pattern_.nodes[index].text;
     const Node& node = graph_.node(id);
@@ -215,6 +218,7 @@ class Driver {
     std::vector<bool> wanted(graph_.node_count(), true);
     while (true) {
       changed_.clear();
+      ++work_so_far.rounds;
       for (NodeId id : graph_.topological_order())
         if (wanted[id]) INGOT_TRY(settle(id));
       if (changed_.empty()) return Status();
@@ -264,6 +268,7 @@ class Driver {
     };
     for (NodeId id : match.nodes()) note_values(graph_.node(id).inputs), note_values(graph_.node(id).outputs);
     const size_t nodes_before = graph_.node_count();
+    ++work_so_far.edits;
     auto kept = rewrite.apply(match, editor_);
     if (!kept.ok()) return kept.take_status().with_context("rewrite '" + std::string(rewrite.name) + "' at '" + root_name + "'");
     for (size_t id = nodes_before; id < graph_.node_count(); ++id) note_values(graph_.node(static_cast<NodeId>(id)).outputs);
@@ -294,15 +299,19 @@ class Driver {
   }
 
   // Nodes up to the deepest pattern's length behind a changed value.
-  std::vector<bool> behind_changes() const {
+  std::vector<bool> behind_changes() {
     std::vector<bool> wanted(graph_.node_count(), false);
     std::vector<NodeId> front, behind;
+    // A value that thousands read changes thousands of times; its readers are listed once.
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
     for (ValueId value : changed_) {
       const Value& v = graph_.value(value);
       if (v.producer != kNone) front.push_back(v.producer);
       front.insert(front.end(), v.users.begin(), v.users.end());
     }
     for (size_t step = 0; step <= depth_ && !front.empty(); ++step) {
+      work_so_far.visits += front.size();
       behind.clear();
       for (NodeId id : front) {
         if (wanted[id]) continue;
@@ -337,6 +346,8 @@ NodeId Match::node(std::string_view result) const {
   return id == kNone ? kNone : graph_->value(id).producer;
 }
 
+RewriteWork rewrite_work() { return work_so_far; }
+
 Status apply_rewrites(Graph& graph, std::span<const Rewrite> rewrites) { return Driver(graph, rewrites).run(); }
 
 Status check_pattern(const Rewrite& rewrite) {
@@ -370,7 +381,7 @@ Expected<NodeId> replace_root(const Match& match, GraphEditor& editor, OpParams 
 void fuse_root_into(const Match& match, GraphEditor& editor, NodeId node) { editor.take_output(node, 0, match.result()); }
 
 bool same_shape(const Graph& graph, ValueId a, ValueId b) {
-  return graph.value(a).probe_shapes == graph.value(b).probe_shapes;
+  return graph.value(a).probe_shapes == graph.value(b).probe_shapes && graph.value(a).late_dims == graph.value(b).late_dims;
 }
 
 bool can_replace(const Graph& graph, ValueId from, ValueId to) {

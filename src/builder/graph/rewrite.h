@@ -53,6 +53,13 @@ struct Rewrite {
 // Applies the rewrites until none matches; at one node the first that matches wins. Near-linear in the nodes.
 Status apply_rewrites(Graph& graph, std::span<const Rewrite> rewrites);
 
+// What the rewrites of this thread cost so far: nodes that patterns looked at, rewrites done, rounds over a graph. For tests of
+// growth.
+struct RewriteWork {
+  uint64_t visits = 0, edits = 0, rounds = 0;
+};
+RewriteWork rewrite_work();
+
 // Whether the pattern is well formed.
 Status check_pattern(const Rewrite& rewrite);
 // The match of one rewrite at one node, if there is any. For tests.

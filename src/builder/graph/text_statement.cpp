@@ -26,7 +26,12 @@ class LineReader {
     TextStatement result;
     result.line = line_;
     if (peek() != '%' && peek() != '_') {
-      if (word() != "output") return error("unknown statement", "'%name = …' or 'output %name'");
+      const std::string keyword = word();
+      if (keyword == "body" || keyword == "end") {
+        result.kind = keyword == "body" ? TextStatement::kBody : TextStatement::kEnd;
+        return finish(std::move(result));
+      }
+      if (keyword != "output") return error("unknown statement", "'%name = …', 'output %name', 'body' or 'end'");
       result.kind = TextStatement::kOutput;
       INGOT_TRY(operands(result.operands));
       return finish(std::move(result));

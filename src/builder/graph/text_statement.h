@@ -3,6 +3,7 @@
 //   %w = const f32[8x4x3x3] random(7)                  or [1,2,…], fill(0.5), random(seed, low, high), any, hash(…)
 //   %y, %i = Pool(%x) {function="max", kernel=[2,2]} @name : u8 s=0.02 z=3, s64
 //   output %y, %i
+//   body … end                                         behind an op of control flow: its bodies, graphs like the whole text
 // `#` starts a comment. A name with other characters than letters, digits and _ . / - is quoted: %"a:0"; `_` is a value
 // left out; `Binary.add(…)` is short for {function="add"}. In patterns only: `A|B(…)` for either op, operands marked `:const`, `:once`, `?`, number operands, and the
 // field value `*`.
@@ -43,7 +44,7 @@ struct TextStorage {
 };
 
 struct TextStatement {
-  enum Kind { kInput, kConst, kOp, kOutput } kind = kOp;
+  enum Kind { kInput, kConst, kOp, kOutput, kBody, kEnd } kind = kOp;
   int line = 0;
   std::vector<TextOperand> results;
   std::vector<OpKind> ops;

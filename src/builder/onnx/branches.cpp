@@ -59,6 +59,7 @@ Expected<onnx::GraphProto> branch_with_own_names(const onnx::GraphProto& branch,
     for (int i = 1; !taken.insert(own).second; ++i) own = prefix + "/" + name + "." + std::to_string(i);
     if (!names.emplace(name, std::move(own)).second) twice = name;
   };
+  for (const auto& input : branch.input()) define(input.name());
   for (const auto& tensor : branch.initializer()) define(tensor.name());
   for (const auto& tensor : branch.sparse_initializer()) define(tensor.values().name());
   for (const auto& node : branch.node()) {
@@ -67,10 +68,9 @@ Expected<onnx::GraphProto> branch_with_own_names(const onnx::GraphProto& branch,
   }
   if (!broken.empty()) return Status(StatusCode::kInvalidModel, "a name in a branch is not UTF-8: got " + quoted(broken));
   if (!twice.empty()) return Status(StatusCode::kInvalidModel, "tensor " + quoted(twice) + " of a branch is made twice");
-  if (branch.input_size() != 0)
-    return Status(StatusCode::kInvalidModel, "a branch has inputs of its own: got " + std::to_string(branch.input_size()) + ", need none");
 
   onnx::GraphProto copy = branch;
+  for (auto& input : *copy.mutable_input()) replace(names, *input.mutable_name());
   for (auto& tensor : *copy.mutable_initializer()) replace(names, *tensor.mutable_name());
   for (auto& tensor : *copy.mutable_sparse_initializer()) replace(names, *tensor.mutable_values()->mutable_name());
   for (auto& node : *copy.mutable_node()) {

@@ -15,14 +15,6 @@ ValueId infinite_where_not(NodeImporter& node, ValueId allowed, DataType dtype) 
   return node.add(WhereParams{}, {allowed, zero, masked});
 }
 
-// K and V heads repeated, each `times`: [B, K, T, D] → [B, K · times, T, D].
-ValueId repeat_heads(NodeImporter& node, ValueId x, int64_t heads, int64_t times) {
-  if (times == 1) return x;
-  const ValueId wide = node.add(ExpandParams{}, {node.unsqueeze(x, {2}), node.integers_constant("repeats", {1, 1, times, 1, 1})});
-  const ValueId shape = node.concat({node.dims_of(x, 0, 1), node.integers_constant("heads", {heads * times}), node.dims_of(x, 2, 4)}, 0);
-  return node.add(ReshapeParams{true}, {wide, shape});
-}
-
 // The attention node's masks, added up; kNone if there is none.
 class Bias {
  public:
@@ -45,22 +37,19 @@ class Bias {
   }
 
   // Places of the keys, [T], and of the queries among them, [S, 1] or, with an offset of [B, 1, 1, 1], [B, 1, S, 1].
-  ValueId columns() { return count(node_.dims_of(k_, 2, 3)); }
+  ValueId columns() { return count_up(node_, node_.dims_of(k_, 2, 3)); }
   ValueId rows(ValueId offset) {
-    const ValueId row = node_.unsqueeze(count(node_.dims_of(q_, 2, 3)), {1});
+    const ValueId row = node_.unsqueeze(count_up(node_, node_.dims_of(q_, 2, 3)), {1});
     return offset == kNone ? row : node_.binary(BinaryFunction::kAdd, row, offset);
   }
 
  private:
-  ValueId count(ValueId dim) {
-    const auto number = [&](double value) { return node_.scalar_constant("number", DataType::kS64, value); };
-    return node_.add(RangeParams{}, {number(0), node_.squeeze(dim, {0}), number(1)});
-  }
-
   NodeImporter& node_;
   DataType dtype_;
   ValueId q_, k_, sum_ = kNone;
 };
+
+}  // namespace
 
 int64_t fixed_dim(NodeImporter& node, ValueId x, int dim, const char* what) {
   const int64_t size = node.ok() ? node.type(x).shape[dim] : 1;
@@ -68,7 +57,18 @@ int64_t fixed_dim(NodeImporter& node, ValueId x, int dim, const char* what) {
   return std::max<int64_t>(size, 1);
 }
 
-}  // namespace
+// K and V heads repeated, each `times`: [B, K, T, D] → [B, K · times, T, D].
+ValueId repeat_heads(NodeImporter& node, ValueId x, int64_t heads, int64_t times) {
+  if (times == 1) return x;
+  const ValueId wide = node.add(ExpandParams{}, {node.unsqueeze(x, {2}), node.integers_constant("repeats", {1, 1, times, 1, 1})});
+  const ValueId shape = node.concat({node.dims_of(x, 0, 1), node.integers_constant("heads", {heads * times}), node.dims_of(x, 2, 4)}, 0);
+  return node.add(ReshapeParams{true}, {wide, shape});
+}
+
+ValueId count_up(NodeImporter& node, ValueId dim) {
+  const auto number = [&](double value) { return node.scalar_constant("number", DataType::kS64, value); };
+  return node.add(RangeParams{}, {number(0), node.squeeze(dim, {0}), number(1)});
+}
 
 ValueId split_heads(NodeImporter& node, ValueId x, int64_t heads) {
   return node.transpose(node.reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3});
@@ -91,7 +91,8 @@ void import_attention(NodeImporter& node) {
   if (node.rank(k) != rank || node.rank(v) != rank) return node.invalid("queries, keys and values differ in their number of dims");
   if (mask != kNone && node.rank(mask) < 1) return node.invalid("the mask has no dims");
   if ((past_k == kNone) != (past_v == kNone)) return node.invalid("past keys and past values must come together");
-  const DataType dtype = node.dtype(q);
+  // Narrow floats are computed as f32 and rounded once, at the end.
+  const DataType given = node.dtype(q), dtype = given == DataType::kF16 || given == DataType::kBF16 ? DataType::kF32 : given;
   if (rank == 3) {
     if (q_heads < 1 || k_heads < 1) return node.invalid("attributes 'q_num_heads' and 'kv_num_heads' are needed for 3 dims");
     q = split_heads(node, q, q_heads);
@@ -126,8 +127,10 @@ void import_attention(NodeImporter& node) {
   }
   if (lengths != kNone) bias.add_allowed(node.binary(BinaryFunction::kLess, bias.columns(), counts));
 
-  const ValueId keys = repeat_heads(node, k, k_heads, q_heads / k_heads), values = repeat_heads(node, v, k_heads, q_heads / k_heads);
+  const ValueId queries = node.cast(q, dtype), keys = repeat_heads(node, node.cast(k, dtype), k_heads, q_heads / k_heads),
+                values = repeat_heads(node, node.cast(v, dtype), k_heads, q_heads / k_heads);
   const auto give = [&](ValueId y) {
+    y = node.cast(y, given);
     node.alias(rank == 3 ? join_heads(node, y) : y, 0);
     node.alias(k, 1);
     node.alias(v, 2);
@@ -135,10 +138,10 @@ void import_attention(NodeImporter& node) {
   // Rows whose keys are all masked give 0; a causal mask alone leaves each row a key.
   const bool may_be_masked = mask != kNone || lengths != kNone || left >= 0 || right >= 0;
   if (!may_be_masked && softcap == 0 && precision == 0 && !node.has_output(3) && dtype == DataType::kF32)
-    return give(node.add(AttentionParams{scale, false}, {q, keys, values, bias.sum()}));
+    return give(node.add(AttentionParams{scale, false}, {queries, keys, values, bias.sum()}));
   MatMulParams product;
   product.alpha = scale;
-  ValueId scores = node.add(product, {q, node.transpose(keys, {0, 1, 3, 2})});
+  ValueId scores = node.add(product, {queries, node.transpose(keys, {0, 1, 3, 2})});
   ValueId shown = scores;
   if (softcap > 0) {
     const ValueId cap = node.scalar_constant("softcap", dtype, softcap);
@@ -163,10 +166,89 @@ void import_attention(NodeImporter& node) {
   }
   if (mode == 3) shown = weights;
   give(node.add(MatMulParams{}, {weights, values}));
-  node.alias(shown, 3);
+  if (node.has_output(3)) node.alias(node.cast(shown, given), 3);
 }
 
-// Pairs (a, b) of each head's elements turn by the angle of their place: (a·cos − b·sin, a·sin + b·cos).
+// Softmax of scores between two graphs of the model's own, which see scores and weights as [B, H, S, T].
+void import_flex_attention(NodeImporter& node) {
+  const ValueId q = node.required(0);
+  ValueId k = node.required(1), v = node.required(2);
+  double scale = node.number("scale", 0);
+  const int64_t precision = node.integer("softmax_precision", 0);
+  if (!node.ok()) return;
+  if (node.rank(q) != 4 || node.rank(k) != 4 || node.rank(v) != 4) return node.invalid("queries, keys and values must have 4 dims");
+  const DataType given = node.dtype(q);
+  DataType dtype = given == DataType::kF64 ? DataType::kF64 : DataType::kF32;
+  if (precision != 0) {
+    auto wanted = data_type_from_onnx(precision);
+    if (!wanted.ok()) return node.fail(wanted.status().code(), std::string(wanted.status().message()));
+    dtype = *wanted;
+  }
+  const int64_t q_heads = fixed_dim(node, q, 1, "the number of heads"), k_heads = fixed_dim(node, k, 1, "the number of heads");
+  if (!node.has_attribute("scale")) scale = 1 / std::sqrt(static_cast<double>(fixed_dim(node, q, 3, "the size of a head")));
+  if (!node.ok()) return;
+  if (q_heads % k_heads != 0)
+    return node.invalid("heads do not divide: got " + std::to_string(q_heads) + " of queries, " + std::to_string(k_heads) + " of keys");
+  k = repeat_heads(node, node.cast(k, dtype), k_heads, q_heads / k_heads);
+  v = repeat_heads(node, node.cast(v, dtype), k_heads, q_heads / k_heads);
+  const auto modified = [&](std::string_view graph, ValueId x) {
+    if (!node.ok() || !node.has_attribute(graph)) return x;
+    const std::vector<ValueId> outputs = node.inline_body(graph, {x});
+    if (node.ok() && outputs.size() != 1) node.invalid("a graph has a wrong number of outputs: got " + std::to_string(outputs.size()) + ", need 1");
+    if (node.ok() && node.aggregate(outputs[0])) node.invalid("a graph gives no tensor");
+    return node.ok() ? outputs[0] : kNone;
+  };
+  if (!node.has_attribute("score_mod") && !node.has_attribute("prob_mod") && dtype == DataType::kF32)
+    return node.alias(node.cast(node.add(AttentionParams{scale, false}, {node.cast(q, dtype), k, v}), given));
+  MatMulParams product;
+  product.alpha = scale;
+  const ValueId scores = modified("score_mod", node.add(product, {node.cast(q, dtype), node.transpose(k, {0, 1, 3, 2})}));
+  SoftmaxParams softmax;
+  softmax.axis = -1;
+  const ValueId weights = modified("prob_mod", node.add(softmax, {scores}));
+  node.alias(node.cast(node.add(MatMulParams{}, {weights, v}), given));
+}
+
+// Inputs q, k, v, past state, decay, rate; attributes that only help with speed are passed over.
+void import_linear_attention(NodeImporter& node) {
+  LinearAttentionParams params;
+  const size_t rule = node.choice("update_rule", "gated_delta", {"linear", "gated", "delta", "gated_delta"});
+  params.gated = rule == 1 || rule == 3;
+  params.delta = rule >= 2;
+  params.q_heads = node.integer("q_num_heads", 0);
+  params.heads = node.integer("kv_num_heads", 0);
+  params.scale = node.number("scale", 0);
+  node.ignore({"chunk_size"});
+  const ValueId q = node.required(0), k = node.required(1), v = node.required(2);
+  if (!node.ok()) return;
+  if (params.q_heads < 1 || params.heads < 1)
+    return node.invalid("attributes 'q_num_heads' and 'kv_num_heads' are wrong: got " + std::to_string(params.q_heads) + " and " +
+                        std::to_string(params.heads) + ", need 1 or more");
+  if (params.scale == 0) params.scale = 1 / std::sqrt(static_cast<double>(fixed_dim(node, q, 2, "the size of a head") / params.q_heads));
+  const std::vector<ValueId> outputs = node.add_all(params, {q, k, v, node.input(3), node.input(4), node.input(5)}, 2);
+  node.alias(outputs[0], 0);
+  node.alias(outputs[1], 1);
+}
+
+ValueId rotate_pairs(NodeImporter& node, ValueId x, ValueId cosine, ValueId sine, int64_t size, int64_t turned, bool interleaved) {
+  const auto part = [&](int64_t which) {
+    return interleaved ? node.slice(x, 3, which, turned, 2) : node.slice(x, 3, which * turned / 2, (which + 1) * turned / 2);
+  };
+  const auto times = [&](ValueId a, ValueId b) { return node.binary(BinaryFunction::kMul, a, b); };
+  const ValueId a = part(0), b = part(1);
+  const ValueId real = node.binary(BinaryFunction::kSub, times(a, cosine), times(b, sine));
+  const ValueId imaginary = node.binary(BinaryFunction::kAdd, times(a, sine), times(b, cosine));
+  ValueId y = kNone;
+  if (interleaved) {
+    const ValueId pairs = node.concat({node.unsqueeze(real, {4}), node.unsqueeze(imaginary, {4})}, 4);
+    y = node.reshape(pairs, {0, 0, 0, -1});
+  } else {
+    y = node.concat({real, imaginary}, 3);
+  }
+  if (turned < size) y = node.concat({y, node.slice(x, 3, turned, size)}, 3);
+  return y;
+}
+
 void import_rotary_embedding(NodeImporter& node) {
   ValueId x = node.required(0), cosine = node.required(1), sine = node.required(2);
   const ValueId positions = node.input(3);
@@ -186,38 +268,13 @@ void import_rotary_embedding(NodeImporter& node) {
     cosine = node.add(GatherParams{0}, {cosine, positions});
     sine = node.add(GatherParams{0}, {sine, positions});
   }
-  cosine = node.unsqueeze(cosine, {1});
-  sine = node.unsqueeze(sine, {1});
-  const auto part = [&](int64_t which) {
-    return interleaved ? node.slice(x, 3, which, turned, 2) : node.slice(x, 3, which * turned / 2, (which + 1) * turned / 2);
-  };
-  const auto times = [&](ValueId a, ValueId b) { return node.binary(BinaryFunction::kMul, a, b); };
-  const ValueId a = part(0), b = part(1);
-  const ValueId real = node.binary(BinaryFunction::kSub, times(a, cosine), times(b, sine));
-  const ValueId imaginary = node.binary(BinaryFunction::kAdd, times(a, sine), times(b, cosine));
-  ValueId y = kNone;
-  if (interleaved) {
-    const ValueId pairs = node.concat({node.unsqueeze(real, {4}), node.unsqueeze(imaginary, {4})}, 4);
-    y = node.reshape(pairs, {0, 0, 0, -1});
-  } else {
-    y = node.concat({real, imaginary}, 3);
-  }
-  if (turned < size) y = node.concat({y, node.slice(x, 3, turned, size)}, 3);
+  const ValueId y = rotate_pairs(node, x, node.unsqueeze(cosine, {1}), node.unsqueeze(sine, {1}), size, turned, interleaved);
   node.alias(rank == 3 ? join_heads(node, y) : y);
 }
 
-// A copy of a cache with new entries from a place on that is each batch's own.
-void import_tensor_scatter(NodeImporter& node) {
-  const ValueId cache = node.required(0), update = node.required(1), places = node.input(2);
-  const bool circular = node.choice("mode", "linear", {"linear", "circular"}) == 1;
-  int64_t axis = node.integer("axis", -2);
-  if (!node.ok()) return;
+ValueId scatter_along(NodeImporter& node, ValueId cache, ValueId update, ValueId places, int64_t axis, bool circular) {
   const int rank = node.rank(cache);
-  axis = node.axis(axis, rank);
-  if (!node.ok()) return;
-  if (axis == 0 || node.rank(update) != rank) return node.invalid("attribute 'axis' or the update's number of dims is wrong");
-  const auto number = [&](double value) { return node.scalar_constant("number", DataType::kS64, value); };
-  ValueId index = node.add(RangeParams{}, {number(0), node.squeeze(node.dims_of(update, axis, axis + 1), {0}), number(1)});
+  ValueId index = count_up(node, node.dims_of(update, axis, axis + 1));
   std::vector<int64_t> behind, around = {-1};
   for (int64_t i = axis + 1; i < rank; ++i) behind.push_back(i - axis);
   index = node.unsqueeze(index, behind);
@@ -227,7 +284,18 @@ void import_tensor_scatter(NodeImporter& node) {
   }
   if (circular) index = node.binary(BinaryFunction::kMod, index, node.dims_of(cache, axis, axis + 1));
   index = node.add(ExpandParams{}, {index, node.add(ShapeParams{}, {update})});
-  node.result(ScatterElementsParams{axis, ScatterReduction::kReplace}, {cache, index, update});
+  return node.add(ScatterElementsParams{axis, ScatterReduction::kReplace}, {cache, index, update});
+}
+
+void import_tensor_scatter(NodeImporter& node) {
+  const ValueId cache = node.required(0), update = node.required(1), places = node.input(2);
+  const bool circular = node.choice("mode", "linear", {"linear", "circular"}) == 1;
+  int64_t axis = node.integer("axis", -2);
+  if (!node.ok()) return;
+  axis = node.axis(axis, node.rank(cache));
+  if (!node.ok()) return;
+  if (axis == 0 || node.rank(update) != node.rank(cache)) return node.invalid("attribute 'axis' or the update's number of dims is wrong");
+  node.alias(scatter_along(node, cache, update, places, axis, circular));
 }
 
 }  // namespace ingot

@@ -104,4 +104,20 @@ void import_conv_integer(NodeImporter& node) {
   node.alias(node.cast(y, DataType::kS32));
 }
 
+void import_deform_conv(NodeImporter& node) {
+  DeformConvParams params;
+  params.strides = node.integers("strides");
+  params.pads = node.integers("pads");
+  params.dilations = node.integers("dilations");
+  params.groups = node.integer("group", 1);
+  params.offset_groups = node.integer("offset_group", 1);
+  const std::vector<int64_t> kernel = node.integers("kernel_shape");
+  const ValueId x = node.required(0), w = node.required(1), offset = node.required(2);
+  if (!node.ok()) return;
+  const Shape& shape = node.type(w).shape;
+  if (!kernel.empty() && (shape.rank < 2 || !(Shape::of(shape.span().subspan(2)) == Shape::of(kernel))))
+    return node.invalid("attribute 'kernel_shape' differs from the weights: got weights of " + to_string(shape));
+  node.result(params, {x, w, offset, node.input(3), node.input(4)});
+}
+
 }  // namespace ingot

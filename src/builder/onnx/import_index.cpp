@@ -1,19 +1,15 @@
-// Operators that choose, order and mark elements: scatters, GatherND, TopK, CumSum, OneHot, Trilu and their like. Those whose
-// result is as long as the data says are folded where the data is constant, and refused elsewhere.
+// Operators that choose, order and mark elements: scatters, GatherND, TopK, CumSum, OneHot, Trilu and their like.
 #include "builder/onnx/shared_attributes.h"
 
 #include <algorithm>
-#include <map>
 
 namespace ingot {
 namespace {
 
+constexpr int64_t kMostNgrams = int64_t{1} << 24;
+
 ScatterReduction read_reduction(NodeImporter& node) {
   return static_cast<ScatterReduction>(node.choice("reduction", "none", {"none", "add", "mul", "min", "max"}));
-}
-
-void result_integers(NodeImporter& node, const Shape& shape, const std::vector<int64_t>& values) {
-  node.result_constant({TensorType{DataType::kS64, shape, Layout::kLinear, {}}, to_blob(std::span<const int64_t>(values))});
 }
 
 // Zeros and ones of x's dims, in another element type.
@@ -23,10 +19,6 @@ ValueId add_filled_like(NodeImporter& node, ValueId x, DataType dtype, int64_t v
   params.value = static_cast<double>(value);
   params.integer_value = value;
   return node.add(params, {node.add(ShapeParams{}, {x})});
-}
-
-void refuse_data_dependent(NodeImporter& node, std::string_view what) {
-  node.unsupported("the shape of the result depends on data: need " + std::string(what) + " that is constant");
 }
 
 }  // namespace
@@ -61,9 +53,7 @@ void import_top_k(NodeImporter& node) {
     if (!node.has_attribute("k")) return node.invalid("attribute 'k' is missing");
     k = node.integers_constant("k", {node.integer("k", 0)});
   }
-  const std::vector<ValueId> made = node.add_all(params, {x, k}, 2);
-  node.alias(made[0], 0);
-  node.alias(made[1], 1);
+  node.result_of(params, {x, k}, 2);
 }
 
 void import_cumulate(NodeImporter& node) {
@@ -127,7 +117,7 @@ void import_hardmax(NodeImporter& node) {
   node.result(ReshapeParams{}, {hot, node.add(ShapeParams{}, {x})});
 }
 
-// Keeps the slices whose condition holds: a Gather, once the condition is known.
+// Keeps the slices whose condition holds: a Gather where the condition is constant.
 void import_compress(NodeImporter& node) {
   ValueId x = node.required(0);
   const ValueId condition = node.required(1);
@@ -135,7 +125,7 @@ void import_compress(NodeImporter& node) {
   int64_t axis = node.integer("axis", 0);
   if (!node.ok()) return;
   const auto flags = node.constant_numbers(condition, int64_t{1} << 20);
-  if (!flags) return refuse_data_dependent(node, "a condition");
+  if (!flags) return node.result(CompressParams{flat, axis}, {x, condition});
   if (flat) x = node.reshape(x, {-1});
   if (!node.ok()) return;
   axis = node.axis(axis, node.rank(x));
@@ -150,91 +140,20 @@ void import_compress(NodeImporter& node) {
   node.result(GatherParams{axis}, {x, node.integers_constant("places", places)});
 }
 
-void import_non_zero(NodeImporter& node) {
-  const ValueId x = node.required(0);
-  if (!node.ok()) return;
-  const auto values = node.constant_numbers(x, int64_t{1} << 20);
-  if (!values) return refuse_data_dependent(node, "an input");
-  const Shape& shape = node.type(x).shape;
-  std::vector<int64_t> places;
-  for (size_t i = 0; i < values->size(); ++i)
-    if ((*values)[i] != 0) places.push_back(static_cast<int64_t>(i));
-  // Row d holds the coordinates along dim d; a scalar counts as a list of one.
-  std::vector<int64_t> coordinates;
-  const int rank = std::max(shape.rank, 1);
-  for (int d = 0; d < rank; ++d) {
-    int64_t inner = 1;
-    for (int i = d + 1; i < shape.rank; ++i) inner *= shape[i];
-    for (int64_t place : places) coordinates.push_back(shape.rank == 0 ? 0 : place / inner % shape[d]);
-  }
-  result_integers(node, Shape{rank, static_cast<int64_t>(places.size())}, coordinates);
+void import_non_zero(NodeImporter& node) { node.result(NonZeroParams{}, {node.required(0)}); }
+
+void import_unique(NodeImporter& node) {
+  UniqueParams params;
+  params.sorted = node.flag("sorted", true);
+  params.flat = !node.has_attribute("axis");
+  params.axis = node.integer("axis", 0);
+  node.result_of(params, {node.required(0)}, 4);
 }
 
-// The different slices of a constant along an axis, or its different elements; outputs y, first places, which y each slice is,
-// and how often each is there.
-void import_unique(NodeImporter& node) {
-  const ValueId x = node.required(0);
-  const bool sorted = node.flag("sorted", true), flat = !node.has_attribute("axis");
-  int64_t axis = node.integer("axis", 0);
-  if (!node.ok()) return;
-  if (!node.graph().is_constant(x)) return refuse_data_dependent(node, "an input");
-  const TensorType type = node.type(x);
-  if (type.shape.elements() > (1 << 16)) return node.unsupported("input has too many elements: got " + std::to_string(type.shape.elements()) + ", need at most 65536");
-  const Shape shape = flat ? Shape{type.shape.elements()} : type.shape;
-  axis = node.axis(axis, shape.rank);
-  if (!node.ok()) return;
-  const int at = static_cast<int>(axis);
-  int64_t outer = 1, inner = 1;
-  for (int i = 0; i < at; ++i) outer *= shape[i];
-  for (int i = at + 1; i < shape.rank; ++i) inner *= shape[i];
-  const size_t bytes = element_bytes(type.dtype);
-  const std::byte* data = node.graph().value(x).constant->data();
-  const auto place_of = [&](int64_t o, int64_t slice, int64_t count, int64_t i) { return static_cast<size_t>((o * count + slice) * inner + i) * bytes; };
-  // NaN counts as equal to itself and larger than every number.
-  const auto less = [](const ElementNumber& a, const ElementNumber& b) {
-    if (a.real != a.real || b.real != b.real) return a.real == a.real && b.real != b.real;
-    return a.real != b.real ? a.real < b.real : a.integer < b.integer;
-  };
-  const auto slice_less = [&](const std::vector<ElementNumber>& a, const std::vector<ElementNumber>& b) {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), less);
-  };
-  struct Found {
-    int64_t first = 0, count = 0, rank = 0;
-  };
-  std::map<std::vector<ElementNumber>, Found, decltype(slice_less)> found(slice_less);
-  std::vector<Found*> of_slice, in_order;
-  for (int64_t slice = 0; slice < shape[at]; ++slice) {
-    std::vector<ElementNumber> key;
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t i = 0; i < inner; ++i) key.push_back(element_number(type.dtype, data + place_of(o, slice, shape[at], i)));
-    const auto [place, is_new] = found.emplace(std::move(key), Found{slice});
-    ++place->second.count;
-    of_slice.push_back(&place->second);
-    if (is_new) in_order.push_back(&place->second);
-  }
-  if (sorted) {
-    in_order.clear();
-    for (auto& [key, slice] : found) in_order.push_back(&slice);
-  }
-  const auto count = static_cast<int64_t>(in_order.size());
-  std::vector<int64_t> first, inverse, counts;
-  Shape to = shape;
-  to[at] = count;
-  Blob values(static_cast<size_t>(to.elements()) * bytes);
-  for (int64_t k = 0; k < count; ++k) {
-    Found& slice = *in_order[static_cast<size_t>(k)];
-    slice.rank = k;
-    first.push_back(slice.first);
-    counts.push_back(slice.count);
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t i = 0; i < inner; ++i)
-        std::copy_n(data + place_of(o, slice.first, shape[at], i), bytes, values.data() + place_of(o, k, count, i));
-  }
-  for (const Found* slice : of_slice) inverse.push_back(slice->rank);
-  node.result_constant({TensorType{type.dtype, to, Layout::kLinear, {}}, std::move(values)});
-  node.alias(node.integers_constant("first", first), 1);
-  node.alias(node.integers_constant("inverse", inverse), 2);
-  node.alias(node.integers_constant("counts", counts), 3);
+// Scores are compared, and boxes overlap, in f32.
+void import_non_max_suppression(NodeImporter& node) {
+  const bool centre = node.flag("center_point_box", false);
+  node.result(NonMaxSuppressionParams{centre}, {node.required(0), node.required(1), node.input(2), node.input(3), node.input(4)});
 }
 
 void import_bit_cast(NodeImporter& node) {
@@ -243,6 +162,73 @@ void import_bit_cast(NodeImporter& node) {
   const ValueId x = node.required(0);
   if (!dtype.ok()) return node.fail(dtype.status().code(), std::string(dtype.status().message()));
   node.result(BitCastParams{static_cast<int64_t>(*dtype)}, {x});
+}
+
+// How often each n-gram of the pool stands in a row of integers, its items neighbours or, with skips, 2, 3 … apart.
+void import_tf_idf_vectorizer(NodeImporter& node) {
+  const size_t mode = node.choice("mode", "TF", {"TF", "IDF", "TFIDF"});
+  const int64_t shortest = node.integer("min_gram_length", 1), longest = node.integer("max_gram_length", 1), skips = node.integer("max_skip_count", 0);
+  const std::vector<int64_t> starts = node.integers("ngram_counts"), indices = node.integers("ngram_indexes"), pool = node.integers("pool_int64s");
+  const std::vector<double> weights = node.numbers("weights");
+  const ValueId given = node.required(0);
+  if (!node.ok()) return;
+  if (node.has_attribute("pool_strings")) return node.unsupported("strings are not supported");
+  const int rank = node.rank(given);
+  if (rank > 2 || (node.dtype(given) != DataType::kS32 && node.dtype(given) != DataType::kS64))
+    return node.invalid("the input is wrong: got " + std::string(to_string(node.dtype(given))) + " of " + std::to_string(rank) + " dims, need s32 or s64 of at most 2");
+  if (shortest < 1 || longest < shortest || longest > 64 || skips < 0 || skips > 1024 || indices.empty() || static_cast<int64_t>(starts.size()) < longest)
+    return node.invalid("attributes of the n-grams are out of range");
+  int64_t width = 0;
+  for (int64_t index : indices) {
+    if (index < 0 || index >= kMostNgrams) return node.invalid("attribute 'ngram_indexes' is out of range: got " + std::to_string(index));
+    width = std::max(width, index + 1);
+  }
+  if (!weights.empty() && weights.size() != indices.size())
+    return node.invalid("wrong number of weights: got " + std::to_string(weights.size()) + ", need " + std::to_string(indices.size()));
+  const ValueId x = node.cast(rank == 2 ? given : node.reshape(given, {1, -1}), DataType::kS64);
+  ValueId sum = kNone;
+  const auto add_to_sum = [&](ValueId part) { sum = sum == kNone ? part : node.binary(BinaryFunction::kAdd, sum, part); };
+  size_t first = 0;  // n-gram of the pool
+  for (int64_t n = 1; n <= static_cast<int64_t>(starts.size()); ++n) {
+    const int64_t from = starts[static_cast<size_t>(n - 1)];
+    const int64_t to = n < static_cast<int64_t>(starts.size()) ? starts[static_cast<size_t>(n)] : static_cast<int64_t>(pool.size());
+    if (from < 0 || to < from || to > static_cast<int64_t>(pool.size())) return node.invalid("attribute 'ngram_counts' is out of range");
+    const int64_t grams = (to - from) / n;
+    if (first + static_cast<size_t>(grams) > indices.size()) return node.invalid("attribute 'ngram_indexes' is too short");
+    if (n >= shortest && n <= longest && grams > 0) {
+      if (grams > kMostNgrams / width) return node.unsupported("too many n-grams: got " + std::to_string(grams) + " of " + std::to_string(width));
+      std::vector<float> places(static_cast<size_t>(grams * width), 0);
+      std::map<std::vector<int64_t>, int64_t> last;  // of equal n-grams the last one counts
+      for (int64_t g = 0; g < grams; ++g) last[{pool.begin() + from + g * n, pool.begin() + from + (g + 1) * n}] = g;
+      for (const auto& [gram, g] : last) places[static_cast<size_t>(g * width + indices[first + static_cast<size_t>(g)])] = 1;
+      const ValueId to_places = node.reshape(node.floats_constant("places", places), {grams, width});
+      for (int64_t distance = 1; distance <= (n == 1 ? 1 : skips + 1); ++distance) {
+        ValueId all = kNone;
+        for (int64_t j = 0; j < n; ++j) {
+          std::vector<int64_t> items;
+          for (int64_t g = 0; g < grams; ++g) items.push_back(pool[static_cast<size_t>(from + g * n + j)]);
+          const int64_t behind = (n - 1 - j) * distance;
+          const ValueId window = node.slice(x, 1, j * distance, behind ? -behind : INT64_MAX);
+          const ValueId equal = node.binary(BinaryFunction::kEqual, node.unsqueeze(window, {2}), node.integers_constant("items", items));
+          all = all == kNone ? equal : node.binary(BinaryFunction::kAnd, all, equal);
+        }
+        const ValueId counts = node.reduce(ReduceFunction::kSum, node.cast(all, DataType::kF32), {1}, false);
+        add_to_sum(node.add(MatMulParams{}, {counts, to_places}));
+      }
+    }
+    first += static_cast<size_t>(grams);
+  }
+  if (sum == kNone) {  // no n-gram of the lengths asked for
+    ConstantOfShapeParams zeros;
+    sum = node.add(zeros, {node.concat({node.dims_of(x, 0, 1), node.integers_constant("width", {width})}, 0)});
+  }
+  if (mode == 1) sum = node.cast(node.binary(BinaryFunction::kGreater, sum, node.scalar_constant("zero", DataType::kF32, 0)), DataType::kF32);
+  if (mode != 0 && !weights.empty()) {
+    std::vector<float> factors(static_cast<size_t>(width), 0);
+    for (size_t i = 0; i < weights.size(); ++i) factors[static_cast<size_t>(indices[i])] = static_cast<float>(weights[i]);
+    sum = node.binary(BinaryFunction::kMul, sum, node.floats_constant("weights", factors));
+  }
+  node.alias(rank == 2 ? sum : node.reshape(sum, {-1}));
 }
 
 }  // namespace ingot

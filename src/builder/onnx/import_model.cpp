@@ -3,25 +3,17 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <new>
 #include <optional>
 #include <unordered_map>
 
-#include "builder/onnx/branches.h"
-#include "builder/onnx/importer_table.h"
+#include "builder/onnx/graph_importer.h"
 #include "builder/onnx/inline_functions.h"
-#include "builder/onnx/input_shapes.h"
-#include "builder/onnx/load_model.h"
-#include "builder/onnx/node_importer.h"
-#include "builder/onnx/node_order.h"
 #include "builder/onnx/text.h"
 
 namespace ingot {
 namespace {
-
-constexpr int64_t kOldestOpset = 6;
-constexpr size_t kMostIssuesShown = 200;
-constexpr int kMostNestedBranches = 16;
 
 Status invalid(std::string what) { return Status(StatusCode::kInvalidModel, std::move(what)); }
 
@@ -57,288 +49,70 @@ Expected<ModelInput> read_input(const onnx::ValueInfoProto& info) {
 }
 
 // The graph's inputs without those that have an initialiser: IR 3 lists the weights among the inputs.
-Expected<std::vector<ModelInput>> read_inputs(const onnx::GraphProto& graph) {
+std::vector<ModelInput> read_inputs(const onnx::GraphProto& graph, ModelProblems& problems) {
   std::unordered_set<std::string> initialisers, seen;
   for (const auto& tensor : graph.initializer()) initialisers.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) initialisers.insert(tensor.values().name());
   std::vector<ModelInput> inputs;
   for (const auto& info : graph.input()) {
-    if (!is_valid_utf8(info.name())) return invalid("an input's name is not UTF-8: got " + quoted(info.name()));
-    if (info.name().empty()) return invalid("an input has no name");
-    if (!seen.insert(info.name()).second) return invalid("input " + quoted(info.name()) + " is there twice");
-    if (initialisers.contains(info.name())) continue;
-    INGOT_ASSIGN(ModelInput input, read_input(info));
-    inputs.push_back(std::move(input));
+    if (info.name().empty()) {
+      problems.add(StatusCode::kInvalidModel, "an input has no name");
+    } else if (!seen.insert(info.name()).second) {
+      problems.add(StatusCode::kInvalidModel, "input " + quoted(info.name()) + " is there twice");
+    } else if (!initialisers.contains(info.name())) {
+      auto input = read_input(info);
+      if (input.ok()) inputs.push_back(*std::move(input));
+      else problems.add(input.status().code(), input.status().message());
+    }
   }
   return inputs;
 }
 
-class ModelImporter {
- public:
-  ModelImporter(LoadedModel& model, const ImportOptions& options)
-      : model_(model),
-        proto_(*model.proto.mutable_graph()),
-        options_(options),
-        editor_(graph_),
-        scope_{editor_, {model.base_dir, options.max_sparse_bytes}, {}, {}} {}
-
-  Expected<Graph> run() {
-    INGOT_ASSIGN(origins_, inline_functions(model_.proto));
-    INGOT_TRY(read_opsets());
-    INGOT_TRY(check_names());
-    INGOT_ASSIGN(const std::vector<ModelInput> inputs, read_inputs(proto_));
-    INGOT_TRY(add_inputs(inputs));
-    std::unordered_set<std::string> given;
-    for (const auto& [name, index] : initialisers_) given.insert(name);
-    for (const ModelInput& input : inputs) given.insert(input.name);
-    INGOT_ASSIGN(const std::vector<int> order, order_nodes(proto_, given));
-    for (int index : order) INGOT_TRY(import_node(proto_.node(index), index, 0));
-    if (!issues_.empty()) return issues(order.size());
-    for (const auto& output : proto_.output()) {
-      INGOT_ASSIGN(const ValueId id, value_of(output.name()));
-      editor_.mark_output(id);
-    }
-    graph_.set_model_hash(model_.hash);
-    return std::move(graph_);
+Status read_opsets(ModelImport& model, const onnx::GraphProto& graph) {
+  for (const auto& opset : model.loaded.proto.opset_import()) {
+    const std::string domain = opset.domain() == "ai.onnx" ? "" : opset.domain();
+    const auto [place, is_new] = model.opsets.emplace(domain, opset.version());
+    if (!is_new && place->second != opset.version())
+      return invalid("opset of domain " + quoted(opset.domain()) + " is given twice: got " + std::to_string(place->second) +
+                     " and " + std::to_string(opset.version()));
   }
-
- private:
-  Status read_opsets() {
-    for (const auto& opset : model_.proto.opset_import()) {
-      const std::string domain = opset.domain() == "ai.onnx" ? "" : opset.domain();
-      const auto [place, is_new] = opsets_.emplace(domain, opset.version());
-      if (!is_new && place->second != opset.version())
-        return invalid("opset of domain " + quoted(opset.domain()) + " is given twice: got " + std::to_string(place->second) +
-                       " and " + std::to_string(opset.version()));
-    }
-    const auto place = opsets_.find("");
-    if (place == opsets_.end()) {
-      const auto is_default = [](const onnx::NodeProto& node) { return node.domain().empty() || node.domain() == "ai.onnx"; };
-      if (std::none_of(proto_.node().begin(), proto_.node().end(), is_default)) return {};
-      return invalid("names no opset version for the domain ai.onnx");
-    }
-    if (place->second < kOldestOpset)
-      return Status(StatusCode::kUnsupported, "opset is too old: got " + std::to_string(place->second) + ", need ≥ " +
-                                                  std::to_string(kOldestOpset) + "; convert it with onnx.version_converter");
-    return {};
+  const auto place = model.opsets.find("");
+  if (place == model.opsets.end()) {
+    const auto is_default = [](const onnx::NodeProto& node) { return node.domain().empty() || node.domain() == "ai.onnx"; };
+    if (std::none_of(graph.node().begin(), graph.node().end(), is_default)) return {};
+    return invalid("names no opset version for the domain ai.onnx");
   }
+  return {};
+}
 
-  Status check_names() {
-    std::string broken;
-    const auto check = [&](const std::string& name, bool is_tensor) {
-      if (!is_valid_utf8(name)) broken = name;
-      if (is_tensor) scope_.tensor_names.insert(name);
-    };
-    for (const auto& node : proto_.node()) {
-      check(node.name(), false);
-      check(node.op_type(), false);
-      check(node.domain(), false);
-      for (const std::string& name : node.input()) check(name, true);
-      for (const std::string& name : node.output()) check(name, true);
-    }
-    const auto add_initialiser = [&](const std::string& name, int index) -> Status {
-      check(name, true);
-      if (name.empty()) return invalid("an initialiser has no name");
-      if (!initialisers_.emplace(name, index).second) return invalid("initialiser " + quoted(name) + " is there twice");
-      return {};
-    };
-    for (int i = 0; i < proto_.initializer_size(); ++i) INGOT_TRY(add_initialiser(proto_.initializer(i).name(), i));
-    for (int i = 0; i < proto_.sparse_initializer_size(); ++i)
-      INGOT_TRY(add_initialiser(proto_.sparse_initializer(i).values().name(), -1 - i));
-    if (proto_.output_size() == 0) return invalid("has no outputs");
-    for (const auto& output : proto_.output()) {
-      check(output.name(), true);
-      if (output.name().empty()) return invalid("an output has no name");
-      if (!scope_.graph_outputs.insert(output.name()).second)
-        return invalid("output " + quoted(output.name()) + " is there twice");
-    }
-    if (!broken.empty()) return invalid("a name is not UTF-8: got " + quoted(broken));
-    return {};
+Expected<Graph> to_graph(LoadedModel& loaded, const ImportOptions& options) {
+  if (!loaded.proto.has_graph()) return invalid("has no graph");
+  ModelImport model{loaded, options, {}, {}, {}, {}};
+  INGOT_ASSIGN(model.origins, inline_functions(loaded.proto));
+  const onnx::GraphProto& proto = loaded.proto.graph();
+  INGOT_TRY(read_opsets(model, proto));
+  GraphImporter network(model, proto, nullptr);
+  std::map<std::string, Shape> limits;
+  for (const TensorLimit& limit : options.limits) limits[limit.tensor] = limit.shape;
+  network.graph().set_limits(std::move(limits));
+  network.check_names();
+  const std::vector<ModelInput> inputs = read_inputs(proto, model.problems);
+  std::unordered_set<std::string> initialisers;
+  for (const auto& tensor : proto.initializer()) initialisers.insert(tensor.name());
+  for (const auto& tensor : proto.sparse_initializer()) initialisers.insert(tensor.values().name());
+  for (const auto& input : proto.input()) {
+    if (!initialisers.contains(input.name())) continue;
+    // A declaration that cannot be read, as one without a shape, declares nothing.
+    if (auto declared = read_input(input); declared.ok()) network.declare(input.name(), *std::move(declared));
   }
-
-  Status add_inputs(const std::vector<ModelInput>& inputs) {
-    INGOT_ASSIGN(auto shapes, resolve_input_shapes(inputs, options_.profiles));
-    for (size_t i = 0; i < inputs.size(); ++i)
-      for (const Shape& shape : shapes[i])
-        if (!checked_elements(shape.span()))
-          return Status(StatusCode::kInvalidArgument, "profile of input " + quoted(inputs[i].name) +
-                                                          " has more elements than can be counted: got " + to_string(shape));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (shapes[i].size() > 1)
-        profile_text_ += " " + printable(inputs[i].name) + "=" + to_string(shapes[i][kProbeMin]) + ":" +
-                         to_string(shapes[i][kProbeOpt]) + ":" + to_string(shapes[i][kProbeMax]);
-      values_[inputs[i].name] = editor_.add_input(inputs[i].name, inputs[i].dtype, std::move(shapes[i]));
-      scope_.tensor_names.insert(inputs[i].name);
-    }
-    return {};
-  }
-
-  // The value behind a name; kNone if its node could not be imported. Initialisers are read at their first use and their
-  // bytes dropped from the model, so that weights are in memory once.
-  Expected<ValueId> value_of(const std::string& name) {
-    if (const auto place = values_.find(name); place != values_.end()) return place->second;
-    const auto place = initialisers_.find(name);
-    if (place == initialisers_.end()) return invalid("tensor " + quoted(name) + " is made by no node");
-    const std::string where = "initialiser " + quoted(name);
-    TensorContent content;
-    if (place->second >= 0) {
-      onnx::TensorProto& tensor = *proto_.mutable_initializer(place->second);
-      INGOT_ASSIGN(content, read_tensor(tensor, scope_.source, where));
-      tensor = onnx::TensorProto();
-    } else {
-      INGOT_ASSIGN(content, read_sparse_tensor(proto_.sparse_initializer(-1 - place->second), scope_.source, where));
-    }
-    return values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
-  }
-
-  // index: of the graph's node, for a node inside a branch that of the outermost If.
-  Status import_node(const onnx::NodeProto& node, int index, int depth) {
-    std::vector<ValueId> inputs;
-    bool known = true;
-    for (const std::string& name : node.input()) {
-      inputs.push_back(kNone);
-      if (name.empty()) continue;
-      INGOT_ASSIGN(inputs.back(), value_of(name));
-      known = known && inputs.back() != kNone;
-    }
-    for (const std::string& name : node.output()) values_[name] = kNone;
-    const bool is_branch = node.op_type() == "If" && (node.domain().empty() || node.domain() == "ai.onnx");
-    // Behind a node that was refused nothing is known; the node itself may be fine.
-    if (!known && (is_branch || find_importer(node.domain(), node.op_type()))) return {};
-    if (is_branch && inputs.size() == 1)
-      if (const auto condition = known_condition(inputs[0])) return import_branch(node, index, *condition, depth);
-    return dispatch(node, index, std::move(inputs), known);
-  }
-
-  // A function's nodes follow the opsets that the function names, those it does not name the model's.
-  int64_t version_of(const std::string& domain, int index) const {
-    const std::string key = domain == "ai.onnx" ? "" : domain;
-    if (const int origin = origins_[static_cast<size_t>(index)]; origin >= 0)
-      for (const auto& opset : model_.proto.functions(origin).opset_import())
-        if ((opset.domain() == "ai.onnx" ? "" : opset.domain()) == key) return opset.version();
-    const auto opset = opsets_.find(key);
-    return opset == opsets_.end() ? 1 : opset->second;
-  }
-
-  std::optional<bool> known_condition(ValueId id) const {
-    if (id == kNone || !graph_.is_constant(id)) return std::nullopt;
-    const Value& value = graph_.value(id);
-    if (value.type.dtype != DataType::kBool || value.type.shape.elements() != 1) return std::nullopt;
-    return (*value.constant)[0] != std::byte{0};
-  }
-
-  // If with a condition that is known now: the branch's nodes stand in for it.
-  Status import_branch(const onnx::NodeProto& node, int index, bool condition, int depth) {
-    const std::string where = "node " + quoted(node_label(node, index)) + " (If): ";
-    if (depth == kMostNestedBranches)
-      return Status(StatusCode::kUnsupported, where + "branches nested too deep: need at most " + std::to_string(kMostNestedBranches));
-    const onnx::GraphProto* chosen = nullptr;
-    for (const auto& attribute : node.attribute())
-      if (attribute.name() == (condition ? "then_branch" : "else_branch") && attribute.has_g()) chosen = &attribute.g();
-    if (!chosen || chosen->output_size() != node.output_size())
-      return invalid(where + "needs a then_branch and an else_branch with as many outputs as the node");
-    auto renamed = branch_with_own_names(*chosen, node_label(node, index), scope_.tensor_names);
-    if (!renamed.ok()) return std::move(renamed.take_status()).with_context("node " + quoted(node_label(node, index)) + " (If)");
-    const onnx::GraphProto& branch = *renamed;
-    for (const auto& tensor : branch.initializer()) {
-      INGOT_ASSIGN(TensorContent content, read_tensor(tensor, scope_.source, "initialiser " + quoted(tensor.name())));
-      values_[tensor.name()] = editor_.add_constant(tensor.name(), std::move(content.type), std::move(content.bytes));
-    }
-    for (const auto& tensor : branch.sparse_initializer()) {
-      const std::string& name = tensor.values().name();
-      INGOT_ASSIGN(TensorContent content, read_sparse_tensor(tensor, scope_.source, "initialiser " + quoted(name)));
-      values_[name] = editor_.add_constant(name, std::move(content.type), std::move(content.bytes));
-    }
-    for (const auto& inner : branch.node()) INGOT_TRY(import_node(inner, index, depth + 1));
-    for (int i = 0; i < node.output_size(); ++i) {
-      const std::string& name = node.output(i);
-      if (name.empty()) continue;
-      INGOT_ASSIGN(ValueId id, value_of(branch.output(i).name()));
-      // A graph output must exist under its own name.
-      if (id != kNone && scope_.graph_outputs.contains(name)) {
-        INGOT_ASSIGN(id, editor_.add_op(node_label(node, index), IdentityParams{}, {id}, name));
-      }
-      values_[name] = id;
-    }
-    return {};
-  }
-
-  Status dispatch(const onnx::NodeProto& node, int index, std::vector<ValueId> inputs, bool inputs_known) {
-    const int64_t version = version_of(node.domain(), index);
-    Issue issue{node_label(node, index), "", version, ""};
-    const auto refuse = [&](std::string_view reason) {
-      issue.text = printable(node.op_type()) + ", " + (node.domain().empty() ? "ai.onnx" : printable(node.domain())) + " " +
-                   std::to_string(version) + ", inputs " + (inputs_known ? describe(inputs) : "unknown");
-      issue.reason = reason;
-      issues_.push_back(std::move(issue));
-    };
-    const ImporterFunction importer = find_importer(node.domain(), node.op_type());
-    if (!importer) {
-      refuse(reason_refused(node.domain(), node.op_type()));
-      return {};
-    }
-    NodeImporter view(scope_, node, issue.name, version, std::move(inputs));
-    importer(view);
-    Status status = view.finish();
-    if (status.ok()) {
-      for (int i = 0; i < node.output_size(); ++i)
-        if (!node.output(i).empty()) values_[node.output(i)] = view.outputs()[static_cast<size_t>(i)];
-      return {};
-    }
-    inputs = view.inputs();
-    if (status.code() == StatusCode::kUnsupported) {
-      refuse(status.message());
-      return {};
-    }
-    std::string what = std::string(status.message()) + " (" + printable(node.op_type()) + ", inputs " + describe(inputs) + ")";
-    if (!profile_text_.empty()) what += "; with the profile" + profile_text_;
-    return Status(status.code(), "node " + quoted(issue.name) + ": " + what);
-  }
-
-  std::string describe(const std::vector<ValueId>& inputs) const {
-    std::string text;
-    for (ValueId id : inputs) {
-      if (!text.empty()) text += ", ";
-      if (id == kNone) {
-        text += "none";
-        continue;
-      }
-      const TensorType& type = graph_.value(id).type;
-      text += std::string(to_string(type.dtype)) + "[" + (type.shape.rank ? to_string(type.shape) : "") + "]";
-    }
-    return text.empty() ? "none" : text;
-  }
-
-  Status issues(size_t nodes) const {
-    std::string text = std::to_string(issues_.size()) + " of " + std::to_string(nodes) + " nodes cannot be imported";
-    for (size_t i = 0; i < issues_.size() && i < kMostIssuesShown; ++i)
-      text += "\n  " + quoted(issues_[i].name) + " (" + issues_[i].text + "): " + issues_[i].reason;
-    if (issues_.size() > kMostIssuesShown) text += "\n  … and " + std::to_string(issues_.size() - kMostIssuesShown) + " more";
-    return Status(StatusCode::kUnsupported, std::move(text));
-  }
-
-  struct Issue {
-    std::string name, text;
-    int64_t version;
-    std::string reason;
-  };
-  LoadedModel& model_;
-  onnx::GraphProto& proto_;
-  const ImportOptions& options_;
-  Graph graph_;
-  GraphEditor editor_;
-  ImportScope scope_;
-  std::unordered_map<std::string, int64_t> opsets_;
-  std::vector<int> origins_;                           // of each node: the model's function it came from, or −1
-  std::unordered_map<std::string, int> initialisers_;  // index; −1 − index for sparse ones
-  std::unordered_map<std::string, ValueId> values_;
-  std::vector<Issue> issues_;
-  std::string profile_text_;
-};
-
-Expected<Graph> to_graph(LoadedModel& model, const ImportOptions& options) {
-  if (!model.proto.has_graph()) return invalid("has no graph");
-  return ModelImporter(model, options).run();
+  if (Status status = network.add_inputs(inputs); !status.ok()) model.problems.add(status.code(), status.message());
+  // What a malformed part would have made is unknown; the nodes that do not need it are looked at all the same.
+  INGOT_TRY(network.import_nodes(0));
+  if (!model.problems.empty()) return model.problems.status(model.nodes);
+  for (const auto& output : proto.output()) INGOT_TRY(network.add_output(output.name()));
+  if (!model.problems.empty()) return model.problems.status(model.nodes);
+  network.graph().set_model_hash(loaded.hash);
+  return std::move(network.graph());
 }
 
 // Runs a stage that uses protobuf, turning what it throws into a status, and says which model it was.
@@ -378,7 +152,10 @@ Expected<std::vector<ModelInput>> read_model_inputs(const std::string& path) {
   return guarded(label_of(path), [&]() -> Expected<std::vector<ModelInput>> {
     INGOT_ASSIGN(const LoadedModel model, load_model(path, INT32_MAX));
     if (!model.proto.has_graph()) return invalid("has no graph");
-    return read_inputs(model.proto.graph());
+    ModelProblems problems;
+    std::vector<ModelInput> inputs = read_inputs(model.proto.graph(), problems);
+    INGOT_TRY(problems.status(0));
+    return inputs;
   });
 }
 

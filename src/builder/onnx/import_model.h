@@ -15,8 +15,9 @@ namespace ingot {
 
 struct ImportOptions {
   std::vector<ShapeProfile> profiles;            // one for each input with dynamic dims
+  std::vector<TensorLimit> limits;               // of tensors whose dims depend on data
   int64_t max_model_bytes = INT32_MAX;           // protobuf's own limit; larger weights are external data
-  int64_t max_sparse_bytes = int64_t{1} << 28;   // a sparse tensor made dense
+  int64_t max_sparse_bytes = int64_t{1} << 28;   // all sparse tensors made dense
 };
 
 // kInvalidModel: malformed; kUnsupported: one line for each node at fault; kInvalidArgument: a profile is missing or wrong.

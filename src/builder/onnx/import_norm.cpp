@@ -1,6 +1,7 @@
 // Normalisations, softmax, and reductions.
 #include "builder/onnx/shared_attributes.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace ingot {
@@ -20,21 +21,55 @@ void check_stash_type(NodeImporter& node) {
     node.unsupported("attribute 'stash_type' is not supported: got " + std::to_string(stash) + ", need 1 (float)");
 }
 
+// training_mode: mean and variance are those of the batch; outputs 1 and 2 move the given ones towards them.
+void batch_norm_of_batch(NodeImporter& node, const BatchNormParams& params, double momentum) {
+  const ValueId x = node.required(0), scale = node.required(1), shift = node.required(2);
+  for (size_t i : {3, 4}) node.required(i);
+  if (!node.ok()) return;
+  const DataType dtype = node.dtype(x);
+  std::vector<int64_t> axes = {0};
+  for (int i = 2; i < node.rank(x); ++i) axes.push_back(i);
+  const ValueId mean = node.reduce(ReduceFunction::kMean, x, axes, true), centred = node.binary(BinaryFunction::kSub, x, mean);
+  const ValueId variance = node.reduce(ReduceFunction::kMean, node.binary(BinaryFunction::kMul, centred, centred), axes, false);
+  const ValueId flat_mean = node.reshape(mean, {-1});
+  node.alias(node.add(params, {x, node.cast(scale, dtype), node.cast(shift, dtype), flat_mean, variance}));
+  const auto moved = [&](size_t input, ValueId now) {
+    const ValueId before = node.required(input);
+    if (!node.ok()) return kNone;
+    const DataType type = node.dtype(before);
+    const ValueId old_part = node.binary(BinaryFunction::kMul, before, node.scalar_constant("momentum", type, momentum));
+    const ValueId new_part = node.binary(BinaryFunction::kMul, node.cast(now, type), node.scalar_constant("momentum", type, 1 - momentum));
+    return node.binary(BinaryFunction::kAdd, old_part, new_part);
+  };
+  if (node.has_output(1)) node.alias(moved(3, flat_mean), 1);
+  if (node.has_output(2)) node.alias(moved(4, variance), 2);
+}
+
 }  // namespace
 
 void import_batch_norm(NodeImporter& node) {
   BatchNormParams params;
   params.epsilon = node.number("epsilon", 1e-5f);
   node.ignore({"momentum", "consumed_inputs", "is_test"});
-  if (node.version() < 9 && !node.flag("spatial", true))
-    node.unsupported("attribute 'spatial' is not supported: got 0, need 1");
-  if (node.version() >= 14 && node.flag("training_mode", false))
-    node.unsupported("training is not supported: got attribute 'training_mode' 1, need 0; export the model for inference");
+  const bool spatial = node.version() >= 9 || node.flag("spatial", true);
+  const bool training = node.version() >= 14 && node.flag("training_mode", false);
+  if (training) return batch_norm_of_batch(node, params, node.number("momentum", 0.9f));
   for (size_t i = 1; i < node.output_count(); ++i)
     if (node.has_output(i)) return node.unsupported("outputs of training are not supported; export the model for inference");
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < 5; ++i) inputs.push_back(node.required(i));
-  node.alias(node.add(params, inputs));
+  if (!node.ok()) return;
+  // Scale and statistics may be of wider types than the picture.
+  const DataType type = node.dtype(inputs[0]);
+  const bool mixed = std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) { return node.dtype(input) != type; });
+  if (mixed)
+    for (ValueId& input : inputs) input = node.cast(input, DataType::kF32);
+  if (spatial) return node.alias(mixed ? node.cast(node.add(params, inputs), type) : node.add(params, inputs));
+  // Before opset 9 each element of a picture may have statistics of its own: scale, shift, mean, variance [C, d…].
+  const ValueId epsilon = node.scalar_constant("epsilon", node.dtype(inputs[0]), params.epsilon);
+  const ValueId deviation = node.unary(UnaryFunction::kSqrt, node.binary(BinaryFunction::kAdd, inputs[4], epsilon));
+  const ValueId normalised = node.binary(BinaryFunction::kDiv, node.binary(BinaryFunction::kSub, inputs[0], inputs[3]), deviation);
+  node.alias(node.binary(BinaryFunction::kAdd, node.binary(BinaryFunction::kMul, normalised, inputs[1]), inputs[2]));
 }
 
 void import_layer_norm(NodeImporter& node) {
@@ -43,7 +78,25 @@ void import_layer_norm(NodeImporter& node) {
   params.epsilon = node.number("epsilon", 1e-5f);
   params.rms = node.op_type() != "LayerNormalization";
   check_stash_type(node);
-  node.result(params, {node.required(0), node.required(1), node.input(2)});
+  const ValueId x = node.required(0);
+  ValueId scale = node.required(1), bias = node.input(2);
+  if (!node.ok()) return;
+  // The op wants scale and bias in the shape of what is normalised; ONNX lets them broadcast to it.
+  const int axis = static_cast<int>(node.axis(params.axis, node.rank(x)));
+  const auto widened = [&](ValueId value) {
+    if (value == kNone || !node.ok()) return value;
+    const Shape &whole = node.type(x).shape, &shape = node.type(value).shape;
+    bool fits = shape.rank == whole.rank - axis;
+    for (int i = 0; fits && i < shape.rank; ++i) fits = shape[i] != 1 || whole[axis + i] == 1;
+    return fits ? value : node.add(ExpandParams{}, {value, node.dims_of(x, axis, whole.rank)});
+  };
+  scale = widened(scale);
+  bias = widened(bias);
+  if (!node.ok()) return;
+  if (node.dtype(x) != DataType::kF64) return node.result(params, {x, scale, bias});
+  const std::vector<ValueId> outputs = node.add_all(params, {x, scale, bias}, std::max<size_t>(node.output_count(), 1));
+  for (size_t i = 0; i < node.output_count() && node.ok(); ++i)  // statistics of doubles are stored as floats
+    if (node.has_output(i)) node.alias(i == 0 ? outputs[0] : node.cast(outputs[i], DataType::kF32), i);
 }
 
 void import_instance_norm(NodeImporter& node) {

@@ -61,6 +61,13 @@ void finish_cast(NodeImporter& node, ValueId x, DataType to, bool saturate) {
   node.result(CastParams{static_cast<int64_t>(to), saturate}, {x});
 }
 
+// ONNX converts nothing by itself.
+void check_one_type(NodeImporter& node, ValueId a, ValueId b) {
+  if (node.ok() && node.dtype(a) != node.dtype(b))
+    node.invalid("element types differ: got " + std::string(to_string(node.dtype(a))) + " and " + std::string(to_string(node.dtype(b))) +
+                 ", need one; put a Cast before it");
+}
+
 // Powers of two alone know rounding modes.
 void check_round_mode(NodeImporter& node, DataType to, const std::string& mode) {
   if (to == DataType::kF8E8M0 && mode != "up")
@@ -164,7 +171,8 @@ void import_is_inf(NodeImporter& node) {
   const bool negative = node.flag("detect_negative", true), positive = node.flag("detect_positive", true);
   const ValueId x = node.required(0);
   if (!node.ok()) return;
-  if (!negative && !positive) return node.unsupported("IsInf that detects nothing is not supported");
+  if (!negative && !positive)
+    return node.result(BinaryParams{BinaryFunction::kAnd, {}}, {node.unary(UnaryFunction::kIsInf, x), node.scalar_constant("never", DataType::kBool, 0)});
   // The op's parameters say which signs count; two zeros mean both.
   if (negative && positive) return node.result(UnaryParams{UnaryFunction::kIsInf, 0, 0}, {x});
   node.result(UnaryParams{UnaryFunction::kIsInf, negative ? 1.0 : 0.0, positive ? 1.0 : 0.0}, {x});
@@ -208,12 +216,14 @@ void import_binary(NodeImporter& node) {
       return finish_cast(node, power, node.dtype(a), true);
     }
   }
+  check_one_type(node, a, b);
   node.result(BinaryParams{function, {}}, {a, b});
 }
 
 void import_mod(NodeImporter& node) {
   const bool fmod = node.flag("fmod", false);
   const ValueId a = node.required(0), b = node.required(1);
+  check_one_type(node, a, b);
   node.result(BinaryParams{fmod ? BinaryFunction::kFmod : BinaryFunction::kMod, {}}, {a, b});
 }
 
@@ -231,6 +241,7 @@ void import_chain(NodeImporter& node) {
                                   : node.op_type() == "Max" ? BinaryFunction::kMax
                                                             : BinaryFunction::kAdd;
   const std::vector<ValueId> inputs = node.all_inputs();
+  for (ValueId x : inputs) check_one_type(node, inputs[0], x);
   if (!node.ok()) return;
   ValueId y = inputs[0];
   for (size_t i = 1; i < inputs.size(); ++i) y = node.binary(function, y, inputs[i]);

@@ -28,6 +28,14 @@ void import_pool(NodeImporter& node) {
   if (params.function == PoolFunction::kLp) params.p = node.integer("p", 2);
   if (params.storage_order != 0 && params.storage_order != 1)
     node.invalid("attribute 'storage_order' is wrong: got " + std::to_string(params.storage_order) + ", need 0 or 1");
+  // A window in the padding alone has nothing to pool.
+  for (size_t i = 0; i < params.pads.size() && !params.kernel.empty(); ++i) {
+    const size_t dim = i % params.kernel.size();
+    const int64_t dilation = dim < params.dilations.size() ? params.dilations[dim] : 1, kernel = params.kernel[dim];
+    if (dilation >= 1 && dilation <= INT32_MAX && kernel >= 1 && kernel <= INT32_MAX && params.pads[i] > (kernel - 1) * dilation)
+      node.invalid("attribute 'pads' is as large as the kernel: got " + std::to_string(params.pads[i]) + ", need ≤ " +
+                   std::to_string((kernel - 1) * dilation));
+  }
   node.result(params, {x});
 }
 

@@ -2,11 +2,22 @@
 #include "builder/onnx/shared_attributes.h"
 
 #include <array>
+#include <cmath>
 
 namespace ingot {
 namespace {
 
 bool is_scalar(NodeImporter& node, ValueId scale) { return node.type(scale).shape.elements() == 1; }
+
+// A scale that divides by nothing, or turns values around, is a fault of the tool that wrote it.
+void check_scales(NodeImporter& node, ValueId scale) {
+  if (!node.ok() || scale == kNone || packed_bits(node.dtype(scale)) < 16) return;
+  const auto scales = node.constant_numbers(scale, int64_t{1} << 20);
+  for (size_t i = 0; scales && i < scales->size(); ++i)
+    if (!((*scales)[i] > 0) || !std::isfinite((*scales)[i]))
+      return node.invalid("scale " + std::to_string(i) + " is wrong: got " + std::to_string((*scales)[i]) +
+                          ", need a finite number > 0; quantise the model again");
+}
 
 }  // namespace
 
@@ -17,9 +28,11 @@ void import_quantize_linear(NodeImporter& node) {
   params.axis = node.integer("axis", 1);
   params.saturate = node.flag("saturate", true);
   params.block_size = node.integer("block_size", 0);
+  check_scales(node, scale);
   const int64_t output_dtype = node.integer("output_dtype", 0);
-  if (const int64_t precision = node.integer("precision", 0); precision != 0)
-    node.unsupported("attribute 'precision' is not supported: got " + std::to_string(precision) + ", need 0");
+  // We divide in f32, whatever the type of the scale; so only a wider division would be another one.
+  if (const int64_t precision = node.integer("precision", 0); precision == onnx::TensorProto::DOUBLE)
+    node.unsupported("attribute 'precision' is not supported: got " + std::to_string(precision) + " (double)");
   if (!node.ok()) return;
   if (output_dtype != 0) {
     auto dtype = data_type_from_onnx(output_dtype);
@@ -43,8 +56,12 @@ void import_dequantize_linear(NodeImporter& node) {
   DequantizeLinearParams params;
   params.axis = node.integer("axis", 1);
   params.block_size = node.integer("block_size", 0);
+  check_scales(node, scale);
   const int64_t output_dtype = node.integer("output_dtype", 0);
   if (!node.ok()) return;
+  if (node.input(2) != kNone && node.dtype(node.input(2)) != node.dtype(x))
+    return node.invalid("zero point has a wrong type: got " + std::string(to_string(node.dtype(node.input(2)))) + ", need " +
+                        std::string(to_string(node.dtype(x))) + " as the input");
   if (output_dtype == 0 || output_dtype == data_type_to_onnx(node.dtype(scale)))
     return node.result(params, {x, scale, node.input(2)});
   auto dtype = data_type_from_onnx(output_dtype);
@@ -53,6 +70,7 @@ void import_dequantize_linear(NodeImporter& node) {
 }
 
 ValueId add_dequantize(NodeImporter& node, ValueId x, ValueId scale, ValueId zero_point, int64_t channel_axis) {
+  check_scales(node, scale);
   if (!node.ok()) return kNone;
   DequantizeLinearParams params;
   params.axis = node.axis(channel_axis, std::max(node.rank(x), 1));
@@ -72,6 +90,7 @@ ValueId add_dequantize_bias(NodeImporter& node, ValueId bias, ValueId x_scale, V
 
 void quantize_result(NodeImporter& node, ValueId x, ValueId scale, ValueId zero_point) {
   QuantizeLinearParams params;
+  check_scales(node, scale);
   if (node.ok() && !is_scalar(node, scale))
     return node.unsupported("the result's scale must be per tensor: got " + to_string(node.type(scale).shape));
   node.result(params, {x, scale, zero_point});
@@ -98,7 +117,7 @@ void import_qlinear_unary(NodeImporter& node) {
 
 void import_qlinear_pool(NodeImporter& node) {
   for (size_t i : {0, 1, 3}) node.required(i);
-  if (node.flag("channels_last", false)) node.unsupported("attribute 'channels_last' is not supported: got 1, need 0");
+  const bool channels_last = node.flag("channels_last", false);
   PoolParams params;
   params.function = PoolFunction::kAverage;
   params.global = node.op_type() == "QLinearGlobalAveragePool";
@@ -111,8 +130,22 @@ void import_qlinear_pool(NodeImporter& node) {
     params.ceil_mode = node.flag("ceil_mode", false);
     params.count_include_pad = node.flag("count_include_pad", false);
   }
+  ValueId x = node.input(0);
+  if (!node.ok()) return;
+  std::vector<int64_t> to_first = {0, node.rank(x) - 1}, to_last = {0};
+  for (int64_t i = 1; i < node.rank(x) - 1; ++i) to_first.push_back(i), to_last.push_back(i + 1);
+  to_last.push_back(1);
+  if (channels_last) x = node.transpose(x, to_first);
+  const ValueId y = node.add(params, {add_dequantize(node, x, node.input(1), node.input(2), -1)});
+  quantize_result(node, channels_last ? node.transpose(y, to_last) : y, node.input(3), node.input(4));
+}
+
+void import_qlinear_reduce_mean(NodeImporter& node) {
+  for (size_t i : {0, 1, 3}) node.required(i);
+  const ReduceParams mean{ReduceFunction::kMean, node.flag("keepdims", true), false};
+  const std::vector<int64_t> axes = node.integers("axes");
   const ValueId x = add_dequantize(node, node.input(0), node.input(1), node.input(2), -1);
-  quantize_result(node, node.add(params, {x}), node.input(3), node.input(4));
+  quantize_result(node, node.add(mean, {x, axes.empty() ? kNone : node.integers_constant("axes", axes)}), node.input(3), node.input(4));
 }
 
 // Inputs: y's scale and zero point, then three for each part.

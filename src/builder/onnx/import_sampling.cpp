@@ -68,6 +68,17 @@ void import_roi_align(NodeImporter& node) {
   node.result(params, {node.required(0), node.required(1), node.required(2)});
 }
 
+void import_max_roi_pool(NodeImporter& node) {
+  RoiPoolParams params;
+  const std::vector<int64_t> size = node.integers("pooled_shape");
+  if (size.size() != 2) node.invalid("attribute 'pooled_shape' is wrong: got " + std::to_string(size.size()) + " numbers, need 2");
+  if (!node.ok()) return;
+  params.height = size[0];
+  params.width = size[1];
+  params.spatial_scale = node.number("spatial_scale", 1);
+  node.result(params, {node.required(0), node.required(1)});
+}
+
 // Indices name places in the shape that the window gives; a larger shape asked for only adds zeros behind.
 void import_max_unpool(NodeImporter& node) {
   MaxUnpoolParams params;

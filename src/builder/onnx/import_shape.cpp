@@ -31,6 +31,7 @@ void import_identity(NodeImporter& node) { node.alias(node.required(0)); }
 // At inference nothing is dropped.
 void import_dropout(NodeImporter& node) {
   node.ignore({"ratio", "seed", "is_test", "consumed_inputs"});
+  node.ignore_input(1);
   const ValueId x = node.required(0);
   if (node.version() >= 12 && node.input(2) != kNone && node.constant_scalar(node.input(2)) != 0.0 &&
       node.constant_scalar(node.input(1)) != 0.0)
@@ -86,7 +87,9 @@ void import_split(NodeImporter& node) {
   if (sizes == kNone && node.version() < 18 && size >= 0 && size % count != 0)
     return node.invalid("dim cannot be split into equal parts: got " + std::to_string(size) + ", need a multiple of " +
                         std::to_string(count));
-  node.result(SplitParams{axis}, {x, sizes});
+  // All parts are made, used or not.
+  const std::vector<ValueId> made = node.add_all(SplitParams{axis}, {x, sizes}, static_cast<size_t>(count));
+  for (size_t i = 0; i < made.size(); ++i) node.alias(made[i], i);
 }
 
 void import_slice(NodeImporter& node) {
@@ -228,7 +231,9 @@ void import_upsample(NodeImporter& node) {
   const ValueId x = node.required(0);
   ValueId scales = node.input(1);
   if (node.op_type() == "Upsample" && node.version() < 9) {
-    const std::vector<double> given = node.numbers("scales");
+    std::vector<double> given = node.numbers("scales");
+    if (node.version() < 7 && node.has_attribute("height_scale") && node.has_attribute("width_scale"))
+      given = {1, 1, node.number("height_scale", 1), node.number("width_scale", 1)};
     const std::vector<float> values(given.begin(), given.end());
     scales = values.empty() ? kNone : node.floats_constant("scales", values);
   }
@@ -256,6 +261,7 @@ void import_resize(NodeImporter& node) {
   const ValueId x = node.required(0);
   // An empty tensor stands for "left out"; the region counts in one mode only.
   const auto present = [&](size_t i) { return node.is_empty(node.input(i)) ? kNone : node.input(i); };
+  node.ignore_input(1);
   const ValueId roi = params.coordinates == ResizeCoordinates::kTfCropAndResize ? present(1) : kNone;
   const ValueId scales = present(2), sizes = present(3);
   if ((scales == kNone) == (sizes == kNone)) node.invalid("needs scales or sizes: got both or none");

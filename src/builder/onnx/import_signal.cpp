@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace ingot {
 namespace {
@@ -165,6 +166,42 @@ void import_causal_conv(NodeImporter& node) {
   if (silu) y = node.unary(UnaryFunction::kSilu, y);
   node.alias(y, 0);
   if (node.has_output(1)) node.alias(node.slice(padded, 2, taps == 1 ? INT64_MAX : 1 - taps, INT64_MAX), 1);
+}
+
+// Triangles over the bins of a spectrum, evenly spaced in mel: 2595 · log10(1 + f / 700). All inputs are constant.
+void import_mel_weight_matrix(NodeImporter& node) {
+  auto dtype = data_type_from_onnx(node.integer("output_datatype", onnx::TensorProto::FLOAT));
+  double inputs[5];
+  for (size_t i = 0; i < 5; ++i) {
+    const ValueId id = node.required(i);
+    if (!node.ok()) return;
+    const auto value = node.constant_scalar(id);
+    if (!value) return node.unsupported("the matrix depends on data: need inputs that are constant");
+    inputs[i] = *value;
+  }
+  if (!dtype.ok()) return node.fail(dtype.status().code(), std::string(dtype.status().message()));
+  const auto [filters, length, rate, lowest, highest] = std::tuple(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]);
+  if (!(filters >= 1 && length >= 1 && rate >= 1 && lowest >= 0 && highest >= lowest && highest <= rate) ||
+      filters * (length / 2 + 1) > static_cast<double>(kMostMatrixElements))
+    return node.invalid("inputs are out of range: got " + std::to_string(filters) + " filters, length " + std::to_string(length) + ", rate " +
+                        std::to_string(rate) + ", " + std::to_string(lowest) + " to " + std::to_string(highest) + " Hz");
+  const auto columns = static_cast<int64_t>(filters), rows = static_cast<int64_t>(length) / 2 + 1;
+  const auto mel_of = [](double hertz) { return 2595 * std::log1p(hertz / 700) / std::log(10.0); };
+  const double low = mel_of(lowest), step = (mel_of(highest) - low) / (filters + 2);
+  const auto bin = [&](int64_t i) {
+    const double hertz = 700 * std::expm1((static_cast<double>(i) * step + low) / 2595 * std::log(10.0));
+    return std::min(static_cast<int64_t>(std::floor((length + 1) * hertz / rate)), rows - 1);
+  };
+  std::vector<float> matrix(static_cast<size_t>(rows * columns), 0);
+  const auto at = [&](int64_t row, int64_t column) -> float& { return matrix[static_cast<size_t>(row * columns + column)]; };
+  for (int64_t i = 0; i < columns; ++i) {
+    const int64_t left = bin(i), centre = bin(i + 1), right = bin(i + 2);
+    if (centre == left) at(centre, i) = 1;
+    for (int64_t j = left; centre > left && j <= centre; ++j)
+      at(j, i) = static_cast<float>(static_cast<double>(j - left) / static_cast<double>(centre - left));
+    for (int64_t j = centre; j < right; ++j) at(j, i) = static_cast<float>(static_cast<double>(right - j) / static_cast<double>(right - centre));
+  }
+  node.alias(node.cast(node.reshape(node.floats_constant("mel", matrix), {rows, columns}), *dtype));
 }
 
 }  // namespace ingot

@@ -1,6 +1,7 @@
 // The operators Ingot imports, from importers.inc, and why the well-known others are refused.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,5 +13,9 @@ using ImporterFunction = void (*)(NodeImporter&);
 // Null if Ingot does not have the operator. "ai.onnx" is the default domain "".
 ImporterFunction find_importer(std::string_view domain, std::string_view op_type);
 std::string reason_refused(std::string_view domain, std::string_view op_type);
+// Why the meaning that an operator had at an opset before 6 is not imported; empty where it is what later opsets mean.
+std::string reason_too_old(std::string_view domain, std::string_view op_type, int64_t version);
+// Whether the importer sees sequences and empty optional values (Aggregate) among its inputs.
+bool takes_aggregates(std::string_view op_type);
 
 }  // namespace ingot

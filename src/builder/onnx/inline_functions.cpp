@@ -4,8 +4,10 @@
 #include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "builder/onnx/node_order.h"
 #include "builder/onnx/text.h"
@@ -22,10 +24,9 @@ Status invalid(const std::string& what) { return Status(StatusCode::kInvalidMode
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
-// Default values of a function's attributes. Older schemas do not know the field, so it is read from what they leave over.
-Status read_defaults(const onnx::FunctionProto& function, std::vector<onnx::AttributeProto>& defaults) {
-  constexpr uint32_t kTag = 11 << 3 | 2;  // attribute_proto, a message
-  const std::string& rest = function.unknown_fields();
+// Fields that older schemas do not know are read from what they leave over: calls each(bytes) for those with this number.
+bool for_each_unknown_field(const std::string& rest, uint32_t number_of_field, const std::function<bool(const std::string&)>& each) {
+  const uint32_t kTag = number_of_field << 3 | 2;  // a message or a text
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(rest.data()), static_cast<int>(rest.size()));
   while (const uint32_t tag = stream.ReadTag()) {
     uint32_t size = 0;
@@ -39,11 +40,32 @@ Status read_defaults(const onnx::FunctionProto& function, std::vector<onnx::Attr
       case 5: read = stream.Skip(4); break;
       default: break;
     }
-    if (read && tag == kTag) read = defaults.emplace_back().ParseFromString(bytes);
-    if (!read) return invalid("function " + quoted(function.name()) + " has fields that cannot be read");
+    if (read && tag == kTag) read = each(bytes);
+    if (!read) return false;
   }
-  return {};
+  return true;
 }
+
+// Default values of a function's attributes.
+Status read_defaults(const onnx::FunctionProto& function, std::vector<onnx::AttributeProto>& defaults) {
+  if (for_each_unknown_field(function.unknown_fields(), 11, [&](const std::string& bytes) { return defaults.emplace_back().ParseFromString(bytes); }))
+    return {};
+  return invalid("function " + quoted(function.name()) + " has fields that cannot be read");
+}
+
+// Functions of one name are told apart by a further name.
+template <class Proto>
+std::string overload_of(const Proto& proto, uint32_t field) {
+  std::string overload;
+  (void)for_each_unknown_field(proto.unknown_fields(), field, [&](const std::string& bytes) { return overload = bytes, true; });
+  return overload;
+}
+template <class Proto>
+std::string key_of(const Proto& proto, const std::string& name, uint32_t overload_field) {
+  return domain_of(proto.domain()) + ':' + name + ':' + overload_of(proto, overload_field);
+}
+std::string key_of(const onnx::FunctionProto& function) { return key_of(function, function.name(), 13); }
+std::string key_of(const onnx::NodeProto& node) { return key_of(node, node.op_type(), 8); }
 
 using NameMap = std::unordered_map<std::string, std::string>;
 using Attributes = std::unordered_map<std::string, const onnx::AttributeProto*>;
@@ -57,12 +79,13 @@ class Inliner {
     if (model_.functions_size() == 0) return std::vector<int>(static_cast<size_t>(graph.node_size()), -1);
     for (int i = 0; i < model_.functions_size(); ++i) {
       const auto& function = model_.functions(i);
-      if (!functions_.emplace(domain_of(function.domain()) + ':' + function.name(), i).second)
+      if (!functions_.emplace(key_of(function), i).second)
         return invalid("function " + quoted(function.name()) + " of domain " + quoted(function.domain()) + " is there twice");
     }
     take_names(graph);
     google::protobuf::RepeatedPtrField<onnx::NodeProto> calls;
     calls.Swap(graph.mutable_node());
+    place_ = graph.mutable_node();
     for (int i = 0; i < calls.size(); ++i) INGOT_TRY(expand(calls[i], i, -1));
     return std::move(origins_);
   }
@@ -73,6 +96,11 @@ class Inliner {
     for (const auto& input : graph.input()) names_.insert(input.name());
     for (const auto& tensor : graph.initializer()) names_.insert(tensor.name());
     for (const auto& tensor : graph.sparse_initializer()) names_.insert(tensor.values().name());
+    for (const auto& node : graph.node())
+      for (const auto& attribute : node.attribute()) {
+        if (attribute.has_g()) take_names(attribute.g());
+        for (const auto& inner : attribute.graphs()) take_names(inner);
+      }
   }
 
   std::string fresh(const std::string& base) {
@@ -83,12 +111,19 @@ class Inliner {
 
   // Appends the node, or what it stands for. `origin`: the function that its text is in.
   Status expand(const onnx::NodeProto& node, int index, int origin) {
-    const auto place = functions_.find(domain_of(node.domain()) + ':' + node.op_type());
+    const auto place = functions_.find(key_of(node));
     if (place == functions_.end()) {
-      if (origins_.size() == kMostNodes)
-        return Status(StatusCode::kUnsupported, "functions of the model unfold to too many nodes: need at most " + std::to_string(kMostNodes));
-      *model_.mutable_graph()->add_node() = node;
-      origins_.push_back(origin);
+      if (++made_ > kMostNodes)
+        return Status(StatusCode::kUnsupported, "functions of the model unfold to too many nodes: need at most " + std::to_string(kMostNodes) +
+                                                    "; inline them with onnx.inliner if they must");
+      onnx::NodeProto& copy = *place_->Add();
+      copy = node;
+      if (depth_ == 0) origins_.push_back(origin);
+      else if (origin >= 0) mark(copy, origin);
+      for (auto& attribute : *copy.mutable_attribute()) {
+        if (attribute.has_g()) INGOT_TRY(expand_graph(*attribute.mutable_g(), origin));
+        for (auto& graph : *attribute.mutable_graphs()) INGOT_TRY(expand_graph(graph, origin));
+      }
       return {};
     }
     const std::string where = "node " + quoted(node_label(node, index)) + ": ";
@@ -101,6 +136,27 @@ class Inliner {
     open_.push_back(place->second);
     Status status = expand_call(node, index, place->second);
     open_.pop_back();
+    return status;
+  }
+
+  static void mark(onnx::NodeProto& node, int origin) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(kFunctionMark);
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(origin);
+  }
+
+  // The calls inside a sub-graph unfold there.
+  Status expand_graph(onnx::GraphProto& graph, int origin) {
+    if (depth_ == kDeepestSubgraph) return invalid("graphs are nested too deeply: need at most 16 levels");
+    google::protobuf::RepeatedPtrField<onnx::NodeProto> calls;
+    calls.Swap(graph.mutable_node());
+    google::protobuf::RepeatedPtrField<onnx::NodeProto>* const outer = std::exchange(place_, graph.mutable_node());
+    ++depth_;
+    Status status;
+    for (int i = 0; i < calls.size() && status.ok(); ++i) status = expand(calls[i], i, origin);
+    --depth_;
+    place_ = outer;
     return status;
   }
 
@@ -198,7 +254,9 @@ class Inliner {
   std::unordered_map<std::string, int> functions_;
   std::unordered_set<std::string> names_;
   std::vector<int> origins_, open_;
-  size_t calls_ = 0, name_bytes_ = 0;
+  google::protobuf::RepeatedPtrField<onnx::NodeProto>* place_ = nullptr;  // where nodes go
+  int depth_ = 0;                                                         // of its graph
+  size_t calls_ = 0, made_ = 0, name_bytes_ = 0;
   int suffix_ = 0;
 };
 

@@ -24,7 +24,7 @@ std::string dims_text(const ModelInput& input) {
     if (i) text += "x";
     const std::string& name = input.dim_names[static_cast<size_t>(i)];
     if (input.shape[i] != Shape::kDynamic) text += std::to_string(input.shape[i]);
-    else text += name.empty() ? "?" : name;
+    else text += name.empty() ? "?" : printable(name);
   }
   return text;
 }
@@ -37,7 +37,7 @@ std::string example(const ModelInput& input) {
       if (result[i] == Shape::kDynamic) result[i] = i == 0 ? batch : size;
     return to_string(result);
   };
-  return "--profile '" + input.name + "=" + shape(1, 32) + ":" + shape(1, 320) + ":" + shape(kDefaultMaxBatch, 960) + "'";
+  return "--profile '" + printable(input.name) + "=" + shape(1, 32) + ":" + shape(1, 320) + ":" + shape(kDefaultMaxBatch, 960) + "'";
 }
 
 // Strictly between min and max where there is room, not opt, and a multiple of what all three are multiples of: networks

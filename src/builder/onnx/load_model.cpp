@@ -60,7 +60,7 @@ Status too_large(int64_t bytes, int64_t max_bytes) {
 }
 
 Status not_onnx() {
-  return Status(StatusCode::kInvalidModel, "is not an ONNX model: its bytes are not a serialised ModelProto, or are cut off");
+  return Status(StatusCode::kInvalidModel, "is not an ONNX model: its bytes are not a serialised ModelProto, are cut off, or nest more than 100 messages");
 }
 
 // Weights in other files belong to the model too; their lengths stand for them, since reading all would take long.
@@ -93,6 +93,7 @@ Expected<LoadedModel> load_model(const std::string& path, int64_t max_bytes) {
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
     return Status(StatusCode::kInvalidArgument, "is not a regular file");
+  if (info.st_size == 0) return Status(StatusCode::kInvalidModel, "is empty: got 0 bytes, need an ONNX model");
   if (info.st_size > max_bytes) return too_large(info.st_size, max_bytes);
   INGOT_ASSIGN(model.base_dir, canonical_folder(path));
   Hasher hasher;

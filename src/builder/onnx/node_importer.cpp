@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "builder/onnx/inline_functions.h"
 #include "builder/onnx/text.h"
 
 namespace ingot {
@@ -79,7 +80,10 @@ NodeImporter::NodeImporter(ImportScope& scope, const onnx::NodeProto& proto, std
       version_(version),
       inputs_(std::move(inputs)),
       outputs_(static_cast<size_t>(proto.output_size()), kNone),
-      attribute_seen_(static_cast<size_t>(proto.attribute_size()), false) {}
+      attribute_seen_(static_cast<size_t>(proto.attribute_size()), false),
+      input_seen_(inputs_.size(), false) {
+  for (int i = 0; i < proto.attribute_size(); ++i) attribute_seen_[static_cast<size_t>(i)] = proto.attribute(i).name() == kFunctionMark;
+}
 
 ValueId NodeImporter::required(size_t i) {
   const ValueId id = input(i);
@@ -132,6 +136,12 @@ int64_t NodeImporter::integer(std::string_view name, int64_t fallback) {
   return found ? found->i() : fallback;
 }
 
+bool NodeImporter::flag(std::string_view name, bool fallback) {
+  const int64_t value = integer(name, fallback);
+  if (value != 0 && value != 1) invalid("attribute " + quoted(name) + " is wrong: got " + std::to_string(value) + ", need 0 or 1");
+  return value != 0;
+}
+
 double NodeImporter::number(std::string_view name, double fallback) {
   const auto* found = find(name);
   if (!found) return fallback;
@@ -175,7 +185,7 @@ size_t NodeImporter::choice(std::string_view name, std::string_view fallback,
 
 const TensorType& NodeImporter::type(ValueId id) const {
   static const TensorType kNothing;
-  return id == kNone ? kNothing : graph().value(id).type;
+  return id == kNone || is_aggregate(id) ? kNothing : graph().value(id).type;
 }
 
 std::optional<std::vector<double>> NodeImporter::constant_numbers(ValueId id, int64_t most) const {
@@ -224,11 +234,16 @@ ValueId NodeImporter::add(OpParams params, std::vector<ValueId> inputs) {
 }
 
 std::vector<ValueId> NodeImporter::add_all(OpParams params, std::vector<ValueId> inputs, size_t outputs) {
+  return add_control_flow(std::move(params), std::move(inputs), {}, outputs);
+}
+
+std::vector<ValueId> NodeImporter::add_control_flow(OpParams params, std::vector<ValueId> inputs, std::vector<Graph> bodies, size_t outputs,
+                                                    bool named) {
   std::vector<ValueId> values(outputs, kNone);
   if (!ok()) return values;
   std::vector<std::string> names;
-  for (size_t i = 0; i < outputs; ++i) names.push_back(fresh_name(""));
-  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names));
+  for (size_t i = 0; i < outputs; ++i) names.push_back(named && has_output(i) ? proto_.output(static_cast<int>(i)) : fresh_name(""));
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names), std::move(bodies));
   if (!added.ok()) {
     take(added.take_status());
     return values;
@@ -268,15 +283,34 @@ ValueId NodeImporter::concat(std::vector<ValueId> parts, int64_t axis) {
 
 void NodeImporter::result(OpParams params, std::vector<ValueId> inputs) {
   if (!ok()) return;
-  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs),
-                                      {proto_.output().begin(), proto_.output().end()});
+  std::vector<std::string> names(proto_.output().begin(), proto_.output().end());
+  while (!names.empty() && names.back().empty()) names.pop_back();
+  for (std::string& name : names)  // an op makes all outputs up to the last one that is used
+    if (name.empty()) name = fresh_name("");
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), names);
   if (!added.ok()) return take(added.take_status());
   outputs_ = std::move(added->outputs);
+  outputs_.resize(static_cast<size_t>(proto_.output_size()), kNone);
+}
+
+void NodeImporter::result_of(OpParams params, std::vector<ValueId> inputs, size_t outputs) {
+  if (!ok()) return;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < outputs; ++i) names.push_back(has_output(i) ? proto_.output(static_cast<int>(i)) : fresh_name(""));
+  auto added = scope_.editor.add_node(name_, std::move(params), std::move(inputs), std::move(names));
+  if (!added.ok()) return take(added.take_status());
+  for (size_t i = 0; i < outputs; ++i)
+    if (has_output(i)) outputs_[i] = added->outputs[i];
 }
 
 void NodeImporter::alias(ValueId value, size_t output) {
   if (!ok() || !has_output(output)) return;
+  if (const Aggregate* given = aggregate(value)) return result_aggregate(Aggregate(*given), output);
   const std::string& name = proto_.output(static_cast<int>(output));
+  if (value != kNone && graph().value(value).name == name) {
+    outputs_[output] = value;
+    return;
+  }
   if (const auto place = std::find(made_.begin(), made_.end(), value); place != made_.end()) {
     scope_.editor.rename(value, name);
     made_.erase(place);
@@ -293,9 +327,43 @@ void NodeImporter::alias(ValueId value, size_t output) {
   outputs_[output] = *added;
 }
 
+void NodeImporter::results(const std::vector<ValueId>& values) {
+  for (size_t i = 0; i < values.size() && i < outputs_.size(); ++i) alias(values[i], i);
+}
+
 void NodeImporter::result_constant(TensorContent content) {
   if (!ok() || !has_output(0)) return;
   outputs_[0] = scope_.editor.add_constant(proto_.output(0), std::move(content.type), std::move(content.bytes));
+}
+
+void NodeImporter::result_aggregate(Aggregate aggregate, size_t output) {
+  if (!ok() || !has_output(output)) return;
+  if (scope_.graph_outputs.contains(proto_.output(static_cast<int>(output))))
+    return unsupported("a sequence or optional value cannot leave the model: need a tensor");
+  outputs_[output] = kFirstAggregate + static_cast<ValueId>(scope_.aggregates.size());
+  scope_.aggregates.push_back(std::move(aggregate));
+}
+
+std::vector<ValueId> NodeImporter::inline_body(std::string_view attribute_name, const std::vector<ValueId>& inputs) {
+  const auto* found = attribute(attribute_name);
+  if (!ok()) return {};
+  if (!found || !found->has_g()) {
+    invalid("attribute " + quoted(attribute_name) + " is missing: need a graph");
+    return {};
+  }
+  std::vector<ValueId> nothing(static_cast<size_t>(found->g().output_size()), kNone);
+  if (found->g().input_size() != static_cast<int>(inputs.size())) {
+    invalid("graph " + quoted(attribute_name) + " has a wrong number of inputs: got " + std::to_string(found->g().input_size()) + ", need " +
+            std::to_string(inputs.size()));
+    return nothing;
+  }
+  auto outputs = scope_.import_body(found->g(), inputs);
+  if (!outputs.ok()) {
+    take(outputs.take_status());
+    return nothing;
+  }
+  if (std::find(outputs->begin(), outputs->end(), kNone) != outputs->end()) unsupported("graph " + quoted(attribute_name) + " cannot be imported");
+  return *outputs;
 }
 
 ValueId NodeImporter::integers_constant(std::string_view role, const std::vector<int64_t>& values) {
@@ -339,9 +407,14 @@ void NodeImporter::take(Status status) {
 
 Status NodeImporter::finish() {
   if (!ok()) return std::move(status_);
+  if (version_ < 6) ignore({"consumed_inputs"});  // a hint for memory that old opsets gave
   for (int i = 0; i < proto_.attribute_size(); ++i)
     if (!attribute_seen_[static_cast<size_t>(i)])
       return Status(StatusCode::kUnsupported, "attribute " + quoted(proto_.attribute(i).name()) + " is not supported");
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] != kNone && !input_seen_[i])
+      return Status(StatusCode::kInvalidModel, "input " + std::to_string(i) + " (" + quoted(proto_.input(static_cast<int>(i))) +
+                                                   ") is one that the operator does not have");
   for (size_t i = 0; i < outputs_.size(); ++i)
     if (has_output(i) && outputs_[i] == kNone)
       return Status(StatusCode::kUnsupported, "output " + std::to_string(i) + " (" +

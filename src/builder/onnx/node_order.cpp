@@ -12,8 +12,6 @@
 namespace ingot {
 namespace {
 
-Status invalid(const std::string& what) { return Status(StatusCode::kInvalidModel, what); }
-
 std::string described(const onnx::NodeProto& node, int index) {
   return "node " + quoted(node_label(node, index)) + " (" + printable(node.op_type()) + ")";
 }
@@ -24,16 +22,16 @@ std::string node_label(const onnx::NodeProto& node, int index) {
   return node.name().empty() ? node.op_type() + "_" + std::to_string(index) : node.name();
 }
 
-Expected<std::vector<int>> order_nodes(const onnx::GraphProto& graph, const std::unordered_set<std::string>& given) {
+std::vector<int> order_nodes(const onnx::GraphProto& graph, const std::unordered_set<std::string>& given, ModelProblems& problems) {
+  const auto wrong = [&](const std::string& what) { problems.add(StatusCode::kInvalidModel, what); };
   std::unordered_map<std::string_view, int> producer;
   for (int i = 0; i < graph.node_size(); ++i)
     for (const std::string& output : graph.node(i).output()) {
       if (output.empty()) continue;
       if (given.contains(output))
-        return invalid(described(graph.node(i), i) + ": makes tensor " + quoted(output) +
-                       ", which is an input or initialiser already");
-      if (const auto [place, is_new] = producer.emplace(output, i); !is_new)
-        return invalid("tensor " + quoted(output) + " is made twice: by " + described(graph.node(place->second), place->second) +
+        wrong(described(graph.node(i), i) + ": makes tensor " + quoted(output) + ", which is an input or initialiser already");
+      else if (const auto [place, is_new] = producer.emplace(output, i); !is_new)
+        wrong("tensor " + quoted(output) + " is made twice: by " + described(graph.node(place->second), place->second) +
                        " and " + described(graph.node(i), i));
     }
 
@@ -52,8 +50,10 @@ Expected<std::vector<int>> order_nodes(const onnx::GraphProto& graph, const std:
     for (const std::string& input : graph.node(i).input()) {
       if (input.empty() || given.contains(input)) continue;
       const auto place = producer.find(input);
-      if (place == producer.end())
-        return invalid(described(graph.node(i), i) + ": input " + quoted(input) + " is made by no node, input or initialiser");
+      if (place == producer.end()) {
+        wrong(described(graph.node(i), i) + ": input " + quoted(input) + " is made by no node, input or initialiser");
+        continue;
+      }
       users[static_cast<size_t>(place->second)].push_back(i);
       ++waiting[static_cast<size_t>(i)];
     }
@@ -70,7 +70,7 @@ Expected<std::vector<int>> order_nodes(const onnx::GraphProto& graph, const std:
   };
   for (const auto& output : graph.output()) {
     if (!given.contains(output.name()) && !producer.contains(output.name()))
-      return invalid("graph output " + quoted(output.name()) + " is made by no node");
+      wrong("graph output " + quoted(output.name()) + " is made by no node");
     need(output.name());
   }
   while (!pending.empty()) {
@@ -95,9 +95,12 @@ Expected<std::vector<int>> order_nodes(const onnx::GraphProto& graph, const std:
   }
   if (done == count) return order;
   for (int i = 0; i < graph.node_size(); ++i)
-    if (waiting[static_cast<size_t>(i)] > 0)
-      return invalid(described(graph.node(i), i) + ": is part of a cycle, or behind one: its result feeds back into its inputs");
-  return Status(StatusCode::kInternal, "node order");
+    if (waiting[static_cast<size_t>(i)] > 0) {
+      wrong(described(graph.node(i), i) + ": is part of a cycle, or behind one: its result feeds back into its inputs; " +
+            std::to_string(count - done) + " nodes are");
+      break;
+    }
+  return order;
 }
 
 }  // namespace ingot

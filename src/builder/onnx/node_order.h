@@ -5,14 +5,15 @@
 #include <unordered_set>
 #include <vector>
 
+#include "builder/onnx/model_problems.h"
 #include "builder/onnx/onnx_proto.h"
-#include "ingot/status.h"
 
 namespace ingot {
 
-// Indices of the nodes that the graph's outputs need, producers first, otherwise in the model's order.
+// Indices of the nodes that the graph's outputs need, producers first, otherwise in the model's order. Wrong names go to the
+// problems; what can be ordered in spite of them is.
 // given: names of inputs and initialisers.
-Expected<std::vector<int>> order_nodes(const onnx::GraphProto& graph, const std::unordered_set<std::string>& given);
+std::vector<int> order_nodes(const onnx::GraphProto& graph, const std::unordered_set<std::string>& given, ModelProblems& problems);
 // How messages call a node: its name, or its operator and index.
 std::string node_label(const onnx::NodeProto& node, int index);
 

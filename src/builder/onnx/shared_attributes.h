@@ -22,5 +22,17 @@ void quantize_result(NodeImporter& node, ValueId x, ValueId scale, ValueId zero_
 // [B, S, N·D] → [B, N, S, D] and back.
 ValueId split_heads(NodeImporter& node, ValueId x, int64_t heads);
 ValueId join_heads(NodeImporter& node, ValueId x);
+// K and V heads repeated, each `times`: [B, K, T, D] → [B, K · times, T, D].
+ValueId repeat_heads(NodeImporter& node, ValueId x, int64_t heads, int64_t times);
+// Pairs (a, b) of each head's `turned` first elements turn: (a·cos − b·sin, a·sin + b·cos). x [B, N, S, size]; cosine and
+// sine broadcast to [B, N, S, turned / 2]. Pairs are neighbours where interleaved, else half of `turned` apart.
+ValueId rotate_pairs(NodeImporter& node, ValueId x, ValueId cosine, ValueId sine, int64_t size, int64_t turned, bool interleaved);
+// A copy of a cache with new entries along `axis` from a place on that is each batch's own (s64 [B], kNone: 0).
+ValueId scatter_along(NodeImporter& node, ValueId cache, ValueId update, ValueId places, int64_t axis, bool circular);
+
+// 0, 1, … dim − 1; dim is s64 [1].
+ValueId count_up(NodeImporter& node, ValueId dim);
+// A dim that must be known at import; 1 after an error.
+int64_t fixed_dim(NodeImporter& node, ValueId x, int dim, const char* what);
 
 }  // namespace ingot

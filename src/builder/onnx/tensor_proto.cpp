@@ -1,6 +1,7 @@
 // Bodies of tensor_proto.h.
 #include "builder/onnx/tensor_proto.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <new>
@@ -65,6 +66,38 @@ Status wrong_count(std::string_view where, int64_t got, int64_t need, const Shap
                                                ": got " + std::to_string(got) + " elements, need " + std::to_string(need));
 }
 
+// The values that an element of fewer bits than its field may have. Bits of small floats and packed ones may be written with a
+// sign or without.
+struct FieldRange {
+  int64_t low, high;
+};
+std::optional<FieldRange> field_range(DataType type) {
+  switch (type) {
+    case DataType::kU8: return FieldRange{0, UINT8_MAX};
+    case DataType::kS8: return FieldRange{INT8_MIN, INT8_MAX};
+    case DataType::kU16: return FieldRange{0, UINT16_MAX};
+    case DataType::kS16: return FieldRange{INT16_MIN, INT16_MAX};
+    case DataType::kU32: return FieldRange{0, UINT32_MAX};
+    case DataType::kF16: case DataType::kBF16: return FieldRange{INT16_MIN, UINT16_MAX};
+    case DataType::kF32: case DataType::kF64: case DataType::kS32: case DataType::kS64: case DataType::kU64: case DataType::kBool: return std::nullopt;
+    default: return FieldRange{INT8_MIN, UINT8_MAX};
+  }
+}
+
+Status check_field_values(const onnx::TensorProto& proto, DataType type, std::string_view where) {
+  const auto range = field_range(type);
+  if (!range) return {};
+  const bool is_wide = type == DataType::kU32;
+  for (int i = 0; i < (is_wide ? proto.uint64_data_size() : proto.int32_data_size()); ++i) {
+    const int64_t value = is_wide ? static_cast<int64_t>(proto.uint64_data(i)) : proto.int32_data(i);
+    if (value < range->low || value > range->high)
+      return Status(StatusCode::kInvalidModel, std::string(where) + ": element " + std::to_string(i) + " does not fit its type: got " + std::to_string(value) +
+                                                   ", need " + std::to_string(range->low) + " to " + std::to_string(range->high) + " for " +
+                                                   std::string(to_string(type)));
+  }
+  return {};
+}
+
 // The field that holds elements of this type.
 Expected<Blob> from_typed_field(const onnx::TensorProto& proto, DataType type, int64_t elements, const Shape& shape,
                                 std::string_view where) {
@@ -78,6 +111,7 @@ Expected<Blob> from_typed_field(const onnx::TensorProto& proto, DataType type, i
   }
   if (const int64_t need = is_packed(type) ? stored_bytes(type, elements) : elements; count != need)
     return wrong_count(where, is_packed(type) ? count * (8 / packed_bits(type)) : count, elements, shape);
+  INGOT_TRY(check_field_values(proto, type, where));
   switch (type) {
     case DataType::kF32: return from_field<float>(proto.float_data());
     case DataType::kF64: return from_field<double>(proto.double_data());
@@ -209,17 +243,19 @@ Expected<TensorContent> read_sparse_tensor(const onnx::SparseTensorProto& proto,
     return invalid("has indices of a wrong shape: got " + to_string(indices.type.shape) + ", need " + to_string(Shape{count}) +
                    " or " + to_string(Shape{count, shape.rank}));
   const int64_t size = static_cast<int64_t>(element_bytes(values.type.dtype));
-  if (elements > source.max_sparse_bytes / size)
-    return Status(StatusCode::kUnsupported, std::string(where) + ": sparse tensor is too large when dense: got " +
-                                                to_string(shape) + ", need ≤ " + std::to_string(source.max_sparse_bytes) + " bytes");
+  if (elements > (source.max_sparse_bytes - source.sparse_bytes) / size)
+    return Status(StatusCode::kUnsupported, std::string(where) + ": sparse tensor is too large when dense: got " + to_string(shape) + ", need ≤ " +
+                                                std::to_string(source.max_sparse_bytes) + " bytes for all of the model; store it dense");
+  source.sparse_bytes += elements * size;
   TensorContent content{TensorType{values.type.dtype, shape, Layout::kLinear, {}}, Blob(static_cast<size_t>(elements * size))};
   const auto index_at = [&](int64_t i) {
     int64_t value = 0;
     std::memcpy(&value, indices.bytes.data() + i * 8, 8);
     return value;
   };
+  std::vector<int64_t> places(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    int64_t place = 0;
+    int64_t& place = places[static_cast<size_t>(i)];
     if (linear) {
       place = index_at(i);
       if (place < 0 || place >= elements) return invalid("has an index out of range: got " + std::to_string(place));
@@ -232,6 +268,10 @@ Expected<TensorContent> read_sparse_tensor(const onnx::SparseTensorProto& proto,
     }
     std::memcpy(content.bytes.data() + place * size, values.bytes.data() + i * size, static_cast<size_t>(size));
   }
+  // Any order will do, but of two values for one place either could be meant.
+  std::sort(places.begin(), places.end());
+  if (const auto twice = std::adjacent_find(places.begin(), places.end()); twice != places.end())
+    return invalid("names place " + std::to_string(*twice) + " twice");
   return content;
 }
 

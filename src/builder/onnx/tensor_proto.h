@@ -22,10 +22,11 @@ struct TensorContent {
   Blob bytes;
 };
 
-// Where external data may lie, and how much a tensor may expand to beyond what the model's bytes pay for.
+// Where external data may lie, and how much tensors may expand to beyond what the model's bytes pay for.
 struct TensorSource {
   std::string base_dir;                        // canonical; empty: external data is refused
-  int64_t max_sparse_bytes = int64_t{1} << 28;  // a sparse tensor made dense
+  int64_t max_sparse_bytes = int64_t{1} << 28;  // all sparse tensors made dense
+  mutable int64_t sparse_bytes = 0;             // made so far
 };
 
 // The element type for ONNX's number; an error says which type it is that Ingot does not have.

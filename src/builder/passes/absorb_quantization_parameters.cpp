@@ -1,5 +1,6 @@
 // QuantizeLinear and DequantizeLinear with constant scale and zero point: the parameters move into the type of the quantised
 // value, where every later stage looks for them. Q of a constant becomes an integer constant.
+#include <algorithm>
 #include <cmath>
 
 #include "builder/graph/graph_editor.h"
@@ -31,6 +32,14 @@ std::optional<QuantParams> read_params(const Graph& graph, const Node& node, int
   return quant;
 }
 
+// Whether all that reads the value means s·(q − z) by it: DequantizeLinear does, anything else may work on bare integers.
+bool is_read_as_quantised(const Graph& graph, ValueId q) {
+  return std::all_of(graph.value(q).users.begin(), graph.value(q).users.end(), [&](NodeId user) {
+    const Node& node = graph.node(user);
+    return node.kind() == OpKind::kDequantizeLinear && std::count(node.inputs.begin(), node.inputs.end(), q) == 1 && node.inputs[0] == q;
+  });
+}
+
 }  // namespace
 
 Status absorb_quantization_parameters(Graph& graph, const BuildOptions&) {
@@ -42,7 +51,7 @@ Status absorb_quantization_parameters(Graph& graph, const BuildOptions&) {
       const ValueId x = node.inputs[0], q = node.outputs[0];
       const Value& result = graph.value(q);
       if (result.type.dtype != DataType::kU8 && result.type.dtype != DataType::kS8) continue;
-      if (graph.value(x).type.dtype != DataType::kF32) continue;
+      if (graph.value(x).type.dtype != DataType::kF32 || !is_read_as_quantised(graph, q)) continue;
       auto quant = read_params(graph, node, params->axis, params->block_size, result.type.shape.rank);
       if (!quant) continue;
       editor.set_storage(q, result.type.dtype, quant);

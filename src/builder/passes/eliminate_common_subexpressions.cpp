@@ -35,6 +35,7 @@ uint64_t hash_node(const Node& node) {
 }
 
 bool can_merge(const Graph& graph, const Node& from, const Node& to) {
+  if (is_control_flow(from.kind())) return false;  // bodies are not compared
   if (from.inputs != to.inputs || from.outputs.size() > to.outputs.size() || !equal(from.params, to.params)) return false;
   for (size_t i = 0; i < from.outputs.size(); ++i) {
     if (from.outputs[i] == kNone) continue;

@@ -21,7 +21,13 @@ Expected<NodeId> forward_x(const Match& m, GraphEditor& editor) {
   editor.replace_uses(m.result(), x);
   return editor.graph().value(x).producer;
 }
-bool x_is_result(const Match& m) { return can_replace(m.graph(), m.result(), m.value("x")); }
+bool x_is_result(const Match& m) {
+  // Equal bounds do not make dims equal that depend on data, except where an op keeps all dims.
+  const OpKind kind = m.graph().node(m.root()).kind();
+  const bool keeps_dims = kind == OpKind::kIdentity || kind == OpKind::kUnary || kind == OpKind::kCast || kind == OpKind::kConcat ||
+                          kind == OpKind::kTranspose;
+  return (keeps_dims || m.graph().value(m.result()).late_dims == 0) && can_replace(m.graph(), m.result(), m.value("x"));
+}
 
 bool neutral_operand(const Match& m) {
   const auto function = params_of<BinaryParams>(m, m.root()).function;

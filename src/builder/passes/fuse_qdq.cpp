@@ -103,8 +103,7 @@ class Fuser {
     if (const ValueId b = graph_.input(node, 2); b != kNone) {
       const ValueId b_q = source(b);
       if (b_q != kNone && graph_.is_constant(b_q) && graph_.value(b_q).type.dtype == DataType::kS32) {
-        const auto values = constant_span<int32_t>(graph_, b_q);
-        bias.assign(values.begin(), values.end());
+        bias = rescaled_bias(graph_.value(b_q), constant_span<int32_t>(graph_, b_q), input.quant->scales, scales);
       } else if (graph_.is_constant(b) && graph_.value(b).type.dtype == DataType::kF32) {
         bias = quantize_bias(constant_span<float>(graph_, b), std::span<const float>(input.quant->scales), scales);
       } else {
@@ -126,6 +125,24 @@ class Fuser {
     editor_.add_note(id, quantizer != kNone ? "int8: integer input, weights and result" : "int8: integer input and weights, f32 result");
     if (graph_.value(x).type.quant->axis >= 0) editor_.add_note(id, "int8: input quantised per channel");
     return {};
+  }
+
+  // A stored bias at the scale of the products: its own may be another, or have a zero point.
+  static std::vector<int32_t> rescaled_bias(const Value& stored, std::span<const int32_t> values, std::span<const float> input_scales,
+                                            std::span<const float> weight_scales) {
+    const QuantParams& quant = *stored.type.quant;
+    std::vector<int32_t> same(values.begin(), values.end());
+    if (values.size() != weight_scales.size()) return same;  // refused by the caller
+    std::vector<float> real(values.size());
+    bool equal = true;
+    for (size_t c = 0; c < values.size(); ++c) {
+      const size_t own = quant.scales.size() == 1 ? 0 : c;
+      const double product = static_cast<double>(input_scales[input_scales.size() == 1 ? 0 : c]) * static_cast<double>(weight_scales[c]);
+      const double scale = static_cast<double>(quant.scales[own]);
+      equal = equal && quant.zero_points[own] == 0 && std::abs(scale - product) <= 1e-5 * product;
+      real[c] = dequantize_value(values[c], quant.scales[own], quant.zero_points[own]);
+    }
+    return equal ? same : quantize_bias(real, input_scales, weight_scales);
   }
 
   std::string overflowing_channel(ValueId w, const WeightLayout& layout, std::span<const int32_t> bias, const TensorType& input) const {
@@ -162,9 +179,10 @@ class Fuser {
     if (node.kind() == OpKind::kPool && std::get<PoolParams>(node.params).function != PoolFunction::kAverage) return;
     if (node.kind() == OpKind::kReduce && std::get<ReduceParams>(node.params).function != ReduceFunction::kMean) return;
     std::vector<ValueId> sources;
+    const DataType made = graph_.value(graph_.node(quantizer).outputs[0]).type.dtype;
     for (size_t i = 0; i < operands; ++i) {
       const ValueId q = activation_source(node.inputs[i]);
-      if (q == kNone) return;
+      if (q == kNone || (node.kind() == OpKind::kReduce && graph_.value(q).type.dtype != made)) return;
       sources.push_back(q);
     }
     for (size_t i = 0; i < operands; ++i) editor_.set_input(id, i, sources[i]);

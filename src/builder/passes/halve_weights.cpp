@@ -29,8 +29,8 @@ Status halve_weights(Graph& graph, const BuildOptions& options) {
   if (!options.fp16) return {};
   GraphEditor editor(graph);
   for (NodeId id : graph.topological_order()) {
+    if (!holds_weights(graph.node(id).kind())) continue;
     const Node node = graph.node(id);
-    if (!holds_weights(node.kind())) continue;
     bool halved = false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];

@@ -10,6 +10,8 @@ bool is_float_constant(const Graph& graph, ValueId id) {
   return graph.is_constant(id) && graph.value(id).type.dtype == DataType::kF32;
 }
 
+}  // namespace
+
 bool is_kept_float(const Graph& graph, const Node& node, const BuildOptions& options) {
   for (const std::string& name : options.float_layers) {
     if (node.name == name || std::find(node.origins.begin(), node.origins.end(), name) != node.origins.end()) return true;
@@ -18,8 +20,6 @@ bool is_kept_float(const Graph& graph, const Node& node, const BuildOptions& opt
   }
   return false;
 }
-
-}  // namespace
 
 bool is_data_operand(const Node& node, size_t index) { return index == 0 || node.kind() == OpKind::kConcat; }
 

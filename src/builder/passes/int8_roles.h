@@ -24,6 +24,8 @@ struct Int8Roles {
 
 // What a node's kind allows, whatever is around it.
 Int8Role possible_role(const Graph& graph, const Node& node);
+// Named by --float-layer: the node itself, an ONNX node that went into it, or one of its results.
+bool is_kept_float(const Graph& graph, const Node& node, const BuildOptions& options);
 Int8Roles find_int8_roles(const Graph& graph, const BuildOptions& options);
 
 // A Conv that reads one input channel for each output channel.

@@ -7,6 +7,7 @@
 #include "builder/graph/rewrite.h"
 #include "builder/passes/channel_constant.h"
 #include "builder/passes/passes.h"
+#include "builder/passes/raise_group_norm.h"
 #include "builder/passes/raise_layer_norm.h"
 
 namespace ingot {
@@ -108,6 +109,20 @@ constexpr std::string_view kTanhHeads[] = {
        %t = Binary.mul(%s, 0.7978845608028654)
        %e = Unary.tanh(%t)
     )",
+    R"(%x2 = Binary.mul(%x, %x)
+       %b = Binary.mul(%x2, 0.044715)
+       %c = Binary.add(%b, 1.0)
+       %s = Binary.mul(%x, 0.7978845608028654)
+       %t = Binary.mul(%s, %c)
+       %e = Unary.tanh(%t)
+    )",
+    R"(%x2 = Binary.pow(%x, 2.0)
+       %b = Binary.mul(%x2, 0.044715)
+       %c = Binary.add(%b, 1.0)
+       %s = Binary.mul(%x, 0.7978845608028654)
+       %t = Binary.mul(%s, %c)
+       %e = Unary.tanh(%t)
+    )",
     R"(%b = Binary.mul(%x, 0.044715)
        %x2 = Binary.mul(%b, %x)
        %c = Binary.add(%x2, 1.0)
@@ -121,6 +136,7 @@ constexpr std::string_view kGeluTails[] = {
     "%a = Binary.add(%e, 1.0)\n%m = Binary.mul(%x, %a)\n%y = Binary.mul(%m, 0.5)",
     "%a = Binary.add(%e, 1.0)\n%m = Binary.mul(%x, 0.5)\n%y = Binary.mul(%m, %a)",
     "%a = Binary.add(%e, 1.0)\n%m = Binary.mul(%a, 0.5)\n%y = Binary.mul(%x, %m)",
+    "%a = Binary.mul(%e, 0.5)\n%m = Binary.add(%a, 0.5)\n%y = Binary.mul(%x, %m)",
 };
 
 const Rewrite kActivations[] = {
@@ -128,6 +144,12 @@ const Rewrite kActivations[] = {
      "raised to softplus"},
     {"mish", "%s = Unary.softplus(%x)\n%t = Unary.tanh(%s)\n%y = Binary.mul(%x, %t)", keeps_type, raise_to<UnaryFunction::kMish>,
      "raised to mish"},
+    {"sigmoid", "%n = Unary.neg(%x)\n%e = Unary.exp(%n)\n%a = Binary.add(%e, 1.0)\n%y = Binary.div(1.0, %a)", keeps_type,
+     raise_to<UnaryFunction::kSigmoid>, "raised to sigmoid"},
+    {"sigmoid_reciprocal", "%n = Unary.neg(%x)\n%e = Unary.exp(%n)\n%a = Binary.add(%e, 1.0)\n%y = Unary.reciprocal(%a)", keeps_type,
+     raise_to<UnaryFunction::kSigmoid>, "raised to sigmoid"},
+    {"silu_div", "%n = Unary.neg(%x)\n%e = Unary.exp(%n)\n%a = Binary.add(%e, 1.0)\n%y = Binary.div(%x, %a)", keeps_type,
+     raise_to<UnaryFunction::kSilu>, "raised to silu"},
     {"silu", "%s = Unary.sigmoid(%x)\n%y = Binary.mul(%x, %s)", keeps_type, raise_to<UnaryFunction::kSilu>, "raised to silu"},
     {"quick_gelu", "%t = Binary.mul(%x, %c:const)\n%s = Unary.sigmoid(%t)\n%y = Binary.mul(%x, %s)", is_quick_gelu, raise_to_quick_gelu,
      "raised to quick_gelu"},
@@ -143,6 +165,13 @@ const Rewrite kActivations[] = {
     {"hard_swish_mul",
      "%a = Binary.add(%x, 3.0)\n%c = Unary.clip(%a) {alpha=0, beta=6}\n%m = Binary.mul(%x, %c)\n%y = Binary.mul(%m, "
      "0.16666666666666666)",
+     keeps_type, raise_to<UnaryFunction::kHardSwish>, "raised to hard_swish"},
+    {"hard_swish_div_first",
+     "%d = Binary.div(%x, 6.0)\n%a = Binary.add(%x, 3.0)\n%c = Unary.clip(%a) {alpha=0, beta=6}\n%y = Binary.mul(%d, %c)", keeps_type,
+     raise_to<UnaryFunction::kHardSwish>, "raised to hard_swish"},
+    {"hard_swish_mul_first",
+     "%d = Binary.mul(%x, 0.16666666666666666)\n%a = Binary.add(%x, 3.0)\n%c = Unary.clip(%a) {alpha=0, beta=6}\n%y = Binary.mul(%d, "
+     "%c)",
      keeps_type, raise_to<UnaryFunction::kHardSwish>, "raised to hard_swish"},
     {"clip_to_relu", "%y = Unary.clip(%x)", is_relu, raise_to<UnaryFunction::kRelu>},
     {"max_to_clip", "%y = Binary.max(%x, %c:const)", limits_by_constant, raise_max},
@@ -171,6 +200,7 @@ std::vector<Rewrite> all_rewrites() {
 Status raise_composites(Graph& graph, const BuildOptions&) {
   static const std::vector<Rewrite> rewrites = all_rewrites();
   INGOT_TRY(raise_layer_norm(graph));
+  INGOT_TRY(raise_group_norm(graph));
   return apply_rewrites(graph, rewrites);
 }
 

@@ -35,7 +35,8 @@ std::optional<int> norm_axis(const Match& m) {
 
 bool is_norm(const Match& m) {
   const auto epsilon = scalar_value(m.graph(), m.value("epsilon"));
-  return epsilon && *epsilon >= 0 && is_f32(m.graph(), m.value("x")) && same_shape(m.graph(), m.value("x"), m.result()) &&
+  // Shape arithmetic stays what the runtime's shape pass can do.
+  return !m.graph().is_shape_value(m.result()) && epsilon && *epsilon >= 0 && is_f32(m.graph(), m.value("x")) && same_shape(m.graph(), m.value("x"), m.result()) &&
          norm_axis(m).has_value();
 }
 

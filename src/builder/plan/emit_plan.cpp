@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <unordered_map>
 
 #include "builder/plan/plan_memory.h"
+#include "runtime/plan_validator.h"
 #include "runtime/tactic_registry.h"
 
 namespace ingot {
@@ -20,15 +22,19 @@ std::shared_ptr<const void> aligned_copy(std::span<const std::byte> bytes, std::
   return {memory, [](const void* p) { std::free(const_cast<void*>(p)); }};
 }
 
+// Constants of a network and of its bodies, which often capture the same weights: each is copied once.
+struct SharedConstants {
+  std::vector<std::shared_ptr<const void>> owners;
+  std::unordered_map<const Blob*, std::span<const std::byte>> copies;
+};
+
 class Emitter {
  public:
-  Emitter(const Graph& graph, const Selection& selection, const DeviceInfo& device, const std::atomic<bool>* stop)
-      : graph_(graph), selection_(selection), device_(device), stop_(stop) {}
+  Emitter(const Graph& graph, const Selection& selection, const DeviceInfo& device, const std::atomic<bool>* stop,
+          SharedConstants& constants)
+      : graph_(graph), selection_(selection), device_(device), stop_(stop), constants_(constants) {}
 
   Expected<EmittedPlan> run() {
-    plan_.target = "cpu-x86-64";
-    plan_.device_fingerprint = device_.fingerprint;
-    plan_.model_hash = graph_.model_hash();
     for (ValueId input : graph_.inputs()) emit_input(input);
     for (NodeId id : graph_.topological_order()) {
       if (stop_ && *stop_) return Status(StatusCode::kInterrupted, "build: interrupted while packing weights");
@@ -67,15 +73,27 @@ class Emitter {
 
   uint32_t add_blob(std::span<const std::byte> bytes) {
     std::span<const std::byte> view;
-    result_.owned.owners.push_back(aligned_copy(bytes, view));
+    constants_.owners.push_back(aligned_copy(bytes, view));
     plan_.blobs.push_back(view);
     return static_cast<uint32_t>(plan_.blobs.size() - 1);
+  }
+
+  uint32_t add_constant_blob(const std::shared_ptr<const Blob>& constant) {
+    const auto [known, is_new] = constants_.copies.try_emplace(constant.get());
+    if (!is_new) {
+      plan_.blobs.push_back(known->second);
+      return static_cast<uint32_t>(plan_.blobs.size() - 1);
+    }
+    const uint32_t index = add_blob(*constant);
+    known->second = plan_.blobs.back();
+    return index;
   }
 
   void emit_input(ValueId id) {
     const uint32_t slot = add_slot(id, Layout::kLinear, Slot::Home::kInput);
     plan_.inputs.push_back(slot);
     plan_.profile.push_back({slot, graph_.shape_at(id, kProbeMin), graph_.shape_at(id, kProbeOpt), graph_.shape_at(id, kProbeMax)});
+    if (graph_.is_shape_value(id)) plan_.known_inputs.push_back(slot);
   }
 
   // The slot of a constant; `packed` ones keep their type only.
@@ -84,7 +102,7 @@ class Emitter {
     if (const auto known = slots.find(id); known != slots.end()) return known->second;
     const uint32_t slot = add_slot(id, Layout::kLinear, Slot::Home::kConstant);
     slots_.erase({id, Layout::kLinear});
-    plan_.slots[slot].offset = packed ? add_blob({}) : add_blob(*graph_.value(id).constant);
+    plan_.slots[slot].offset = packed ? add_blob({}) : add_constant_blob(graph_.value(id).constant);
     return slots[id] = slot;
   }
 
@@ -107,6 +125,7 @@ class Emitter {
     const uint32_t from = source->second, to = add_slot(id, layout, Slot::Home::kArena);
     INGOT_TRY(add_step("reformat " + graph_.value(id).name, *reformat->second.tactic,
                        make_reformat(graph_, id, made, layout), {from}, {to}, kNone));
+    plan_.steps.back().late = graph_.value(id).late_dims != 0;
     return to;
   }
 
@@ -170,6 +189,21 @@ class Emitter {
     }
     INGOT_TRY(add_step(node.name, *tactic, problem, std::move(inputs), std::move(outputs), id));
     plan_.steps.back().shape_step = shape_step;
+    plan_.steps.back().late = !shape_step && graph_.is_late(node);
+    return node.bodies.empty() ? Status() : emit_bodies(id, node);
+  }
+
+  // The plans of a control-flow node's bodies; the step emitted last runs them.
+  Status emit_bodies(NodeId id, const Node& node) {
+    Step& step = plan_.steps.back();
+    for (size_t k = 0; k < node.bodies.size(); ++k) {
+      Expected<EmittedPlan> body = Emitter(node.bodies[k], selection_.bodies.at(id)[k], device_, stop_, constants_).run();
+      if (!body.ok()) return body.take_status().with_context("body of node '" + node.name + "'");
+      step.bodies.push_back(static_cast<uint32_t>(plan_.bodies.size()));
+      plan_.bodies.push_back(std::move(body->owned.plan));
+      result_.bodies.push_back(*std::move(body));
+    }
+    step.workspace_bytes = body_workspace_bytes(plan_, step);
     return {};
   }
 
@@ -183,7 +217,7 @@ class Emitter {
     }
     uint32_t from;
     Layout layout = Layout::kLinear;
-    const Tactic* tactic = TacticRegistry::builtin().for_op(OpKind::kIdentity).back();
+    const Tactic* tactic = TacticRegistry::builtin().for_op(OpKind::kIdentity, device_.backend).back();
     if (graph_.is_constant(id)) {
       from = constant_slot(id, false);
     } else {
@@ -202,7 +236,9 @@ class Emitter {
     const uint32_t to = add_slot(id, Layout::kLinear, Slot::Home::kOutput);
     if (kept_slot != kNoIndex) slots_[{id, Layout::kLinear}] = kept_slot;
     plan_.outputs.push_back(to);
-    return add_step("copy " + graph_.value(id).name, *tactic, make_reformat(graph_, id, layout, Layout::kLinear), {from}, {to}, kNone);
+    INGOT_TRY(add_step("copy " + graph_.value(id).name, *tactic, make_reformat(graph_, id, layout, Layout::kLinear), {from}, {to}, kNone));
+    plan_.steps.back().late = graph_.value(id).late_dims != 0;
+    return {};
   }
 
   // Slots that share memory because a step only relabels them.
@@ -277,6 +313,7 @@ class Emitter {
   const Selection& selection_;
   const DeviceInfo& device_;
   const std::atomic<bool>* stop_;
+  SharedConstants& constants_;
   Plan plan_;
   EmittedPlan result_;
   std::map<Key, uint32_t> slots_;
@@ -289,7 +326,14 @@ class Emitter {
 
 Expected<EmittedPlan> emit_plan(const Graph& graph, const Selection& selection, const DeviceInfo& device,
                                 const std::atomic<bool>* stop) {
-  return Emitter(graph, selection, device, stop).run();
+  SharedConstants constants;
+  INGOT_ASSIGN(EmittedPlan emitted, Emitter(graph, selection, device, stop, constants).run());
+  emitted.owned.owners = std::move(constants.owners);
+  Plan& plan = emitted.owned.plan;
+  plan.target = device.backend == Backend::kCpu ? "cpu-x86-64" : "cuda-sm_" + std::to_string(device.cuda_capability);
+  plan.device_fingerprint = device.fingerprint;
+  plan.model_hash = graph.model_hash();
+  return emitted;
 }
 
 }  // namespace ingot

@@ -14,6 +14,7 @@ struct EmittedPlan {
   OwnedPlan owned;
   std::vector<NodeId> step_nodes;   // the node of each step; kNone for reformats and copies
   uint64_t peak_live_bytes = 0;
+  std::vector<EmittedPlan> bodies;  // as in plan.bodies; their plans and owners have gone into that of the whole
 };
 
 // `stop` may interrupt the packing of weights; null: nothing does.

@@ -15,8 +15,9 @@ struct Lifetime {
 };
 
 // Gives every block an offset, 64-byte aligned, so that no two overlap while both are alive: largest first, into the
-// smallest gap that fits. Returns the bytes in all.
-uint64_t plan_memory(std::span<Lifetime> blocks);
+// smallest gap that fits. Returns the bytes in all. `pairs`: how many pairs of blocks alive at once it looked at, for tests of
+// growth.
+uint64_t plan_memory(std::span<Lifetime> blocks, uint64_t* pairs = nullptr);
 
 // The most bytes alive at any one step: no plan can need less.
 uint64_t peak_live_bytes(std::span<const Lifetime> blocks);

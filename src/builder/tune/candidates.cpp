@@ -1,6 +1,8 @@
 // Asks every registered tactic of the op, for each pair of input and output layouts.
 #include "builder/tune/candidates.h"
 
+#include <algorithm>
+
 #include "runtime/tactic_registry.h"
 
 namespace ingot {
@@ -79,7 +81,8 @@ std::string problem_key(const OwnedProblem& problem) {
   return key;
 }
 
-NodeCandidates enumerate_candidates(const Graph& graph, const Node& node, const DeviceInfo& device, bool reference_only) {
+NodeCandidates enumerate_candidates(const Graph& graph, const Node& node, const DeviceInfo& device, bool reference_only,
+                                    std::span<const std::string> libraries) {
   NodeCandidates found;
   const Tactic* reference = nullptr;
   std::vector<std::pair<Layout, Layout>> layouts;
@@ -93,12 +96,17 @@ NodeCandidates enumerate_candidates(const Graph& graph, const Node& node, const 
     for (Layout out : kLayouts)
       if ((inputs_choose || in == Layout::kLinear) && (outputs_choose || out == Layout::kLinear)) layouts.push_back({in, out});
 
-  for (const Tactic* tactic : TacticRegistry::builtin().for_op(node.kind())) {
+  for (const Tactic* tactic : TacticRegistry::builtin().for_op(node.kind(), device.backend)) {
     if (is_reference(*tactic)) {
       reference = tactic;
       continue;
     }
     if (reference_only) continue;
+    const std::string_view library = tactic->info().library;
+    if (!library.empty() && std::find(libraries.begin(), libraries.end(), library) == libraries.end()) {
+      found.refusals.push_back({std::string(tactic->info().name), "its runs allocate: needs --tactics " + std::string(library)});
+      continue;
+    }
     const char* refusal = nullptr;
     bool taken = false;
     for (const auto& [in, out] : layouts) {

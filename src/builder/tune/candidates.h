@@ -38,7 +38,9 @@ struct NodeCandidates {
   std::vector<Refusal> refusals;    // one for each tactic that refused in every layout
 };
 
-// Reference tactics are candidates only where nothing else is, or everywhere if `reference_only`.
-NodeCandidates enumerate_candidates(const Graph& graph, const Node& node, const DeviceInfo& device, bool reference_only);
+// Reference tactics are candidates only where nothing else is, or everywhere if `reference_only`. Those of a library need its
+// name in `libraries`.
+NodeCandidates enumerate_candidates(const Graph& graph, const Node& node, const DeviceInfo& device, bool reference_only,
+                                    std::span<const std::string> libraries = {});
 
 }  // namespace ingot

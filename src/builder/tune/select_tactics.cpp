@@ -1,8 +1,10 @@
 // Local search: from two starting assignments, each node in turn takes the candidate that is cheapest given its neighbours,
-// reformats counted, until nothing changes. Ties go to the earlier candidate, so the result is the same every time.
+// reformats counted, until nothing changes. Ties go to the earlier candidate, so the result is the same every time. How many
+// read a value in each layout is kept count of, so that a look at one candidate costs no more than the node has operands.
 #include "builder/tune/select_tactics.h"
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/tactic_registry.h"
 
@@ -10,12 +12,16 @@ namespace ingot {
 namespace {
 
 constexpr int kMaxSweeps = 12;
+constexpr double kAssumedRounds = 8;  // of a loop that stacks nothing
 
 class Selector {
  public:
   Selector(const Graph& graph, CostModel& costs, const DeviceInfo& device, const BuildOptions& options)
       : graph_(graph), costs_(costs), device_(device), options_(options), order_(graph.topological_order()) {
     std::erase_if(order_, [&](NodeId id) { return is_shape_node(graph_, graph_.node(id)); });
+    choices_.resize(graph.node_count());
+    pick_.assign(graph.node_count(), kUnpicked);
+    readers_.resize(graph.value_count());
   }
 
   Expected<Selection> run() {
@@ -30,6 +36,7 @@ class Selector {
       }
     }
     pick_ = best_;
+    count_readers();
     return collect();
   }
 
@@ -39,11 +46,13 @@ class Selector {
     for (NodeId id : order_) {
       if (options_.stop && *options_.stop) return Status(StatusCode::kInterrupted, "build: interrupted while tuning");
       const Node& node = graph_.node(id);
-      NodeCandidates found = enumerate_candidates(graph_, node, device_, options_.reference_only);
+      NodeCandidates found = enumerate_candidates(graph_, node, device_, options_.reference_only, options_.tactic_libraries);
       if (found.options.empty())
         return Status(StatusCode::kInternal, "node '" + node.name + "': no tactic, not even reference code");
       // With one option there is nothing to choose; its time still belongs in the report, except where it is the oracle.
-      for (Candidate& option : found.options) {
+      if (!node.bodies.empty()) {
+        INGOT_ASSIGN(found.options.front().microseconds, select_in_bodies(id, node));
+      } else for (Candidate& option : found.options) {
         const OwnedProblem problem = make_problem(graph_, node, option.inputs, option.outputs);
         auto cost = options_.reference_only ? Expected<double>(1.0) : costs_.microseconds(problem, *option.tactic);
         if (!cost.ok())
@@ -52,11 +61,29 @@ class Selector {
         option.microseconds = *cost;
       }
       // A tactic much slower than another in the same layouts never wins; dropping it keeps the search small.
-      choices_[id] = {found.options.front(), std::move(found.options), std::move(found.refusals)};
+      const Candidate first = found.options.front();
+      choices_[id] = {first, std::move(found.options), std::move(found.refusals)};
       ++done;
       if (options_.progress) options_.progress({"tuning", done, static_cast<int64_t>(order_.size()), -1});
     }
     return {};
+  }
+
+  // Control flow has one way to run, which costs what its bodies cost: of branches the dearer, of a loop all rounds.
+  Expected<double> select_in_bodies(NodeId id, const Node& node) {
+    double total = 0;
+    for (const Graph& body : node.bodies) {
+      BuildOptions quiet = options_;
+      quiet.progress = nullptr;
+      INGOT_ASSIGN(Selection selection, select_tactics(body, costs_, device_, quiet));
+      total = std::max(total, selection.total_microseconds);
+      bodies_[id].push_back(std::move(selection));
+    }
+    const auto* loop = std::get_if<LoopParams>(&node.params);
+    if (!loop) return total;
+    for (size_t i = static_cast<size_t>(loop->states); i < node.outputs.size(); ++i)
+      return total * static_cast<double>(graph_.shape_at(node.outputs[i], kProbeOpt)[0]);
+    return total * kAssumedRounds;
   }
 
   void start(bool prefer_channels_last) {
@@ -71,14 +98,31 @@ class Selector {
         if (rank(options[i]) < rank(options[best])) best = i;
       pick_[id] = best;
     }
+    count_readers();
+  }
+
+  void count_readers() {
+    std::fill(readers_.begin(), readers_.end(), Readers{});
+    for (NodeId id : order_) note_reads(id, +1);
+    for (ValueId output : graph_.outputs()) ++readers_[output][static_cast<size_t>(Layout::kLinear)];
+  }
+  // The picked candidate's reads come or go.
+  void note_reads(NodeId id, int change) {
+    const Layout layout = choices_[id].options[pick_[id]].inputs;
+    for (ValueId input : graph_.node(id).inputs)
+      if (input != kNone) readers_[input][static_cast<size_t>(layout_of(graph_, input, layout))] += change;
+  }
+  void pick(NodeId id, size_t option) {
+    note_reads(id, -1);
+    pick_[id] = option;
+    note_reads(id, +1);
   }
 
   // The layout in which a value is made: by its producer, or as the model's input.
   Layout made_layout(ValueId value) const {
     const NodeId producer = graph_.value(value).producer;
-    const auto picked = producer == kNone ? pick_.end() : pick_.find(producer);
-    if (picked == pick_.end()) return Layout::kLinear;
-    return layout_of(graph_, value, choices_.at(producer).options[picked->second].outputs);
+    if (producer == kNone || pick_[producer] == kUnpicked) return Layout::kLinear;
+    return layout_of(graph_, value, choices_[producer].options[pick_[producer]].outputs);
   }
 
   double reformat_cost(ValueId value, Layout from, Layout to) {
@@ -88,7 +132,7 @@ class Selector {
     ReformatChoice choice;
     const OwnedProblem problem = make_reformat(graph_, value, from, to);
     choice.microseconds = 1e12;
-    for (const Tactic* tactic : TacticRegistry::builtin().for_op(OpKind::kIdentity)) {
+    for (const Tactic* tactic : TacticRegistry::builtin().for_op(OpKind::kIdentity, device_.backend)) {
       if (options_.reference_only && !tactic->info().name.ends_with(".reference")) continue;
       if (!tactic->supports(problem.view(device_))) continue;
       auto cost = costs_.microseconds(problem, *tactic);
@@ -99,26 +143,19 @@ class Selector {
 
   // Layouts other than its own in which a value is read, given the present picks.
   double readers_cost(ValueId value, Layout made) {
-    bool needed[2] = {false, false};
-    for (NodeId user : graph_.value(value).users) {
-      const auto picked = pick_.find(user);
-      if (picked == pick_.end()) continue;  // shape arithmetic reads shapes only
-      needed[static_cast<int>(layout_of(graph_, value, choices_.at(user).options[picked->second].inputs))] = true;
-    }
-    if (graph_.value(value).is_output) needed[static_cast<int>(Layout::kLinear)] = true;
+    ++looks_;
     double cost = 0;
     for (Layout layout : {Layout::kLinear, Layout::kChannelsLast})
-      if (needed[static_cast<int>(layout)]) cost += reformat_cost(value, made, layout);
+      if (readers_[value][static_cast<size_t>(layout)] > 0) cost += reformat_cost(value, made, layout);
     return cost;
   }
 
   double local_cost(NodeId id) {
     const Node& node = graph_.node(id);
-    double cost = choices_.at(id).options[pick_.at(id)].microseconds;
-    std::vector<ValueId> seen;
-    for (ValueId input : node.inputs) {
-      if (input == kNone || graph_.is_constant(input) || std::find(seen.begin(), seen.end(), input) != seen.end()) continue;
-      seen.push_back(input);
+    double cost = choices_[id].options[pick_[id]].microseconds;
+    for (auto at = node.inputs.begin(); at != node.inputs.end(); ++at) {
+      const ValueId input = *at;
+      if (input == kNone || graph_.is_constant(input) || std::find(node.inputs.begin(), at, input) != at) continue;
       cost += readers_cost(input, made_layout(input));
     }
     for (ValueId output : node.outputs)
@@ -132,16 +169,16 @@ class Selector {
       const size_t before = pick_[id];
       size_t best = before;
       double best_cost = local_cost(id);
-      for (size_t i = 0; i < choices_.at(id).options.size(); ++i) {
+      for (size_t i = 0; i < choices_[id].options.size(); ++i) {
         if (i == before) continue;
-        pick_[id] = i;
+        pick(id, i);
         const double cost = local_cost(id);
         if (cost < best_cost - 1e-9 || (cost == best_cost && i < best)) {
           best_cost = cost;
           best = i;
         }
       }
-      pick_[id] = best;
+      pick(id, best);
       changed |= best != before;
     }
     return changed;
@@ -150,7 +187,7 @@ class Selector {
   double total_cost() {
     double total = 0;
     for (NodeId id : order_) {
-      total += choices_.at(id).options[pick_.at(id)].microseconds;
+      total += choices_[id].options[pick_[id]].microseconds;
       for (ValueId output : graph_.node(id).outputs)
         if (output != kNone) total += readers_cost(output, made_layout(output));
     }
@@ -161,9 +198,10 @@ class Selector {
   Expected<Selection> collect() {
     Selection selection;
     selection.total_microseconds = total_cost();
+    selection.looks = looks_;
     for (NodeId id : order_) {
-      NodeChoice choice = choices_.at(id);
-      choice.chosen = choice.options[pick_.at(id)];
+      NodeChoice& choice = choices_[id];
+      choice.chosen = choice.options[pick_[id]];
       for (ValueId input : graph_.node(id).inputs) {
         if (input == kNone || graph_.is_constant(input)) continue;
         note_reformat(selection, input, made_layout(input), layout_of(graph_, input, choice.chosen.inputs));
@@ -171,8 +209,9 @@ class Selector {
       for (ValueId output : graph_.node(id).outputs)
         if (output != kNone && graph_.value(output).is_output)
           note_reformat(selection, output, made_layout(output), Layout::kLinear);
-      selection.nodes.emplace(id, std::move(choice));
     }
+    for (NodeId id : order_) selection.nodes.emplace(id, std::move(choices_[id]));
+    selection.bodies = std::move(bodies_);
     for (const auto& [key, reformat] : selection.reformats)
       if (!reformat.tactic)
         return Status(StatusCode::kInternal, "value '" + graph_.value(key.first).name + "': no tactic changes its layout");
@@ -190,9 +229,14 @@ class Selector {
   const DeviceInfo& device_;
   const BuildOptions& options_;
   std::vector<NodeId> order_;
-  std::map<NodeId, NodeChoice> choices_;
-  std::map<NodeId, size_t> pick_, best_;
+  static constexpr size_t kUnpicked = ~size_t{0};  // shape arithmetic, which reads shapes only
+  using Readers = std::array<int64_t, 2>;          // uses of a value in each layout
+  std::vector<NodeChoice> choices_;                // by node
+  std::vector<size_t> pick_, best_;
+  std::vector<Readers> readers_;
+  uint64_t looks_ = 0;
   std::map<std::pair<ValueId, Layout>, ReformatChoice> reformats_;
+  std::map<NodeId, std::vector<Selection>> bodies_;
   double best_total_ = 0;
 };
 

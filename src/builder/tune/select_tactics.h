@@ -29,6 +29,8 @@ struct Selection {
   // (value, target layout) → how its layout is changed, for the values that need it.
   std::map<std::pair<ValueId, Layout>, ReformatChoice> reformats;
   double total_microseconds = 0;
+  uint64_t looks = 0;  // at values while searching: what the search cost, for tests of growth
+  std::map<NodeId, std::vector<Selection>> bodies;  // of control flow, one for each body
 };
 
 // Nodes whose outputs are all shape arithmetic are left to the runtime's shape pass.

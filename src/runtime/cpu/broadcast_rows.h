@@ -27,10 +27,14 @@ inline Shape memory_shape(const Shape& shape, int rank, Layout layout) {
 inline bool reads_in_layout(const TensorType& type, const TensorType& result) {
   if (type.layout == result.layout) return type.shape.rank == result.shape.rank || result.layout == Layout::kLinear;
   if (type.shape.rank > result.shape.rank) return false;
-  const Shape shape = memory_shape(type.shape, result.shape.rank, Layout::kLinear);
-  bool one_pixel = true;
-  for (int d = 2; d < shape.rank; ++d) one_pixel = one_pixel && shape[d] == 1;
-  return shape.rank < 3 || shape[1] == 1 || one_pixel;
+  const auto same_in_both = [](const Shape& shape) {
+    bool one_pixel = true;
+    for (int d = 2; d < shape.rank; ++d) one_pixel = one_pixel && shape[d] == 1;
+    return shape.rank < 3 || shape[1] == 1 || one_pixel;
+  };
+  // A channels-last operand has its own channels, where an operand in order of its dims meets those of the result.
+  if (type.layout == Layout::kChannelsLast) return same_in_both(type.shape);
+  return same_in_both(memory_shape(type.shape, result.shape.rank, Layout::kLinear));
 }
 
 // Calls go(at, count, offsets, steps): elements [at, at + count) of the result, where operand i starts at offsets[i] and

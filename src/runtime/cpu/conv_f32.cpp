@@ -83,8 +83,10 @@ class ConvKernel final : public Kernel {
     const int64_t image = linear_ ? layer_.channels * volume : volume;
     const int64_t* kernel = layer_.kernel;
     const int64_t steps = kernel[2] / runs_.width;
+    // Equal sizes alone don't say that a pixel reads the one at its place: strides and padding behind may cancel.
     const bool plain = runs_.count == 1 && runs_.width == 1 && run.in[0] == run.out[0] && run.in[1] == run.out[1] &&
-                       run.in[2] == run.out[2] && run.pad[0] + run.pad[1] + run.pad[2] == 0;
+                       run.in[2] == run.out[2] && run.pad[0] + run.pad[1] + run.pad[2] == 0 &&
+                       layer_.stride[0] * layer_.stride[1] * layer_.stride[2] == 1;
     if (plain) {
       for (int64_t i = 0; i < count; ++i) table.pointers[i] = x + (row + i) * pixel;
       return;
@@ -96,7 +98,8 @@ class ConvKernel final : public Kernel {
       const int64_t w0 = p.w * layer_.stride[2] - run.pad[2];
       const bool inside = w0 >= 0 && w0 + runs_.width <= run.in[2];
       const int64_t from = std::clamp<int64_t>(-w0, 0, runs_.width), to = std::clamp<int64_t>(run.in[2] - w0, from, runs_.width);
-      if (inside && runs_.planes == 1 && kernel[0] == 1 && steps == 1 && h0 >= 0 && h0 + (kernel[1] - 1) * layer_.dilation[1] < run.in[1]) {
+      const bool slice_inside = kernel[0] == 1 && d0 >= 0 && d0 < run.in[0];
+      if (inside && runs_.planes == 1 && slice_inside && steps == 1 && h0 >= 0 && h0 + (kernel[1] - 1) * layer_.dilation[1] < run.in[1]) {
         const float* base = x + p.n * image + d0 * slice + h0 * line + w0 * pixel;
         for (int64_t kh = 0; kh < kernel[1]; ++kh, pointer += table.stride, base += layer_.dilation[1] * line) *pointer = base;
         continue;

@@ -81,7 +81,9 @@ class ConvKernel final : public Kernel {
     const RowEpilogue epilogue = bound_epilogue(epilogue_, args);
     const int64_t channels = plan_.channels, group_channels = channels / plan_.groups;
     const int64_t row_bytes = channels * window.stride_h * window.stride_w;
-    const bool dense = window.taps() == 1 && image.out_h == image.in_h && image.out_w == image.in_w;
+    // Each output pixel reads the input pixel at its own place. Equal sizes alone don't say so: stride and padding may cancel.
+    const bool dense = window.taps() == 1 && image.out_h == image.in_h && image.out_w == image.in_w && window.stride_h == 1 &&
+                       window.stride_w == 1 && image.pad_h == 0 && image.pad_w == 0;
     if (dense) {
       layer_.run(*args.pool, image.pixels(), row_bytes, epilogue, args.workspace,
                  [=](int64_t group, int64_t row, int64_t count, const uint8_t** table) {

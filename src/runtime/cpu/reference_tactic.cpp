@@ -141,6 +141,7 @@ class ReferenceKernel final : public Kernel {
     for (size_t i = 0; i < set.outputs.size(); ++i, ++port) {
       if (ports_[port].varies) set.varying[varying++].shape = args.output_shapes[i];
       set.outputs[i].data = ports_[port].converts ? workspace + ports_[port].offset : args.outputs[i];
+      set.outputs[i].produced = args.produced_shapes.empty() ? nullptr : &args.produced_shapes[i];
     }
     INGOT_TRY(run_reference(params_, set.inputs, set.outputs));
     port = set.inputs.size();

@@ -10,19 +10,6 @@
 #include "runtime/ops/requantize.h"
 
 namespace ingot::cpu {
-namespace {
-
-bool usable_scale(float scale) { return std::isfinite(scale) && scale > 0; }
-
-bool usable_params(const TensorType& type) {
-  const QuantRange range = quant_range(type.dtype);
-  const auto& [scales, zeros, axis, trained] = *type.quant;
-  return scales.size() == zeros.size() && std::all_of(scales.begin(), scales.end(), usable_scale) &&
-         std::all_of(zeros.begin(), zeros.end(), [&](int32_t zero) { return zero >= range.lo && zero <= range.hi; });
-}
-
-}  // namespace
-
 const IgemmKernels& igemm_kernels(CpuLevel level) {
   switch (level) {
     case CpuLevel::kAvx2: return kIgemmAvx2;
@@ -58,81 +45,18 @@ Stored stored_as(DataType type) {
   }
 }
 
-bool is_per_tensor_byte(const TensorType& type) {
-  return is_quantized(type) && type.quant->axis < 0 && type.quant->scales.size() == 1 && usable_params(type);
-}
-
-bool is_per_channel_byte(const TensorType& type) {
-  return is_quantized(type) && type.quant->axis == 1 && type.shape.rank > 1 &&
-         static_cast<int64_t>(type.quant->scales.size()) == type.shape[1] && usable_params(type);
-}
-
-int32_t unsigned_zero(const TensorType& x, int64_t channel) {
-  return zero_point_of(x, channel) + (x.dtype == DataType::kS8 ? 128 : 0);
-}
-
-const Operand* optional_operand(std::span<const Operand> operands, size_t i) {
-  return i < operands.size() && operands[i].present ? &operands[i] : nullptr;
-}
-
-const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activation& activation, ChannelScales may) {
-  if (problem.inputs.size() < 2 || !problem.inputs[1].present || problem.outputs.size() != 1) return "needs x, w and one output";
-  const TensorType& x = problem.inputs[0].type;
-  const TensorType& w = problem.inputs[1].type;
-  const TensorType& y = problem.outputs[0].type;
-  if (!is_byte(x.dtype)) return "activations are not u8 or s8";
-  if (!is_per_tensor_byte(x) && !(may.input && is_per_channel_byte(x))) return "activations need one scale and zero point";
-  if (!problem.inputs[1].is_constant) return "weights are not constant";
-  if (w.dtype != DataType::kS8) return "weights are not s8";
-  if (!w.quant || w.quant->scales.empty()) return "weights have no scales";
-  if (w.shape.rank <= weight_axis) return "weights have too few dims";
-  if (w.quant->scales.size() != 1 &&
-      (w.quant->axis != weight_axis || w.quant->scales.size() != static_cast<size_t>(w.shape[weight_axis])))
-    return "weight scales are neither one nor one per output channel";
-  if (std::any_of(w.quant->zero_points.begin(), w.quant->zero_points.end(), [](int32_t z) { return z != 0; }))
-    return "weights have a zero point";
-  if (!std::all_of(w.quant->scales.begin(), w.quant->scales.end(), usable_scale)) return "a weight scale is not positive and finite";
-  if (const Operand* bias = optional_operand(problem.inputs, 2)) {
-    if (!bias->is_constant || bias->type.dtype != DataType::kS32) return "bias is not a constant s32";
-    if (bias->type.shape.elements() != w.shape[weight_axis]) return "bias is not one value per output channel";
-  }
-  if (const Operand* residual = optional_operand(problem.inputs, 3)) {
-    if (residual->type.dtype != DataType::kF32 && !is_per_tensor_byte(residual->type))
-      return "residual is neither f32 nor u8/s8 with one scale";
-    if (!(residual->type.shape == y.shape) || residual->type.layout != y.layout) return "residual and output differ in shape or layout";
-  }
-  if (y.dtype == DataType::kF32 ? y.quant.has_value() : !is_per_tensor_byte(y) && !(may.output && is_per_channel_byte(y)))
-    return "output is neither f32 nor u8/s8 with one scale";
-  if (!is_activation(activation.function)) return "activation cannot be fused";
-  // Beyond this a product with an int32 could leave float's range.
-  const auto largest = [](const std::vector<float>& scales) { return *std::max_element(scales.begin(), scales.end()); };
-  const float out_scale = y.dtype == DataType::kF32 ? 1.0f : *std::min_element(y.quant->scales.begin(), y.quant->scales.end());
-  if (!(multiplier(largest(x.quant->scales), largest(w.quant->scales), std::min(out_scale, 1.0f)) < 1e20f)) return "scales of inputs and output are too far apart";
-  return nullptr;
-}
-
 RowEpilogue stored_result(const TensorType& y, const Activation& activation) {
+  const ResultLimits limits = result_limits(y, activation);
   RowEpilogue row;
   row.stored = stored_as(y.dtype);
   row.curved = !is_clamp(activation.function);
   row.function = static_cast<int64_t>(activation.function);
   row.alpha = activation.alpha;
   row.beta = activation.beta;
-  if (row.stored == Stored::kF32) {
-    row.low = -std::numeric_limits<float>::infinity();
-    row.high = std::numeric_limits<float>::infinity();
-    if (activation.function == UnaryFunction::kRelu) row.low = 0;
-    if (activation.function == UnaryFunction::kClip) {
-      row.low = static_cast<float>(activation.alpha);
-      row.high = static_cast<float>(activation.beta);
-    }
-  } else {
-    row.scale = scale_of(y);
-    row.zero = zero_point_of(y);
-    const ClampBounds bounds = clamp_bounds(activation, y.dtype, row.scale, row.zero);
-    row.low = static_cast<float>(bounds.lo - row.zero);
-    row.high = static_cast<float>(bounds.hi - row.zero);
-  }
+  row.low = limits.low;
+  row.high = limits.high;
+  row.scale = limits.scale;
+  row.zero = limits.zero;
   return row;
 }
 
@@ -140,48 +64,34 @@ Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, c
                                        int64_t channels) {
   const TensorType& y = problem.outputs[0].type;
   const Operand* residual = optional_operand(problem.inputs, 3);
-  const TensorType* residual_type = residual ? &residual->type : nullptr;
-  const bool per_channel = is_per_channel(y);
-  INGOT_ASSIGN(const IntEpilogue e, make_int_epilogue(op, activation, residual_type, y, per_channel ? 0 : -1));
+  INGOT_ASSIGN(LayerEpilogue e, make_layer_epilogue(op, problem, activation, alpha, channels));
   LoadedEpilogue loaded;
-  const auto padded = static_cast<size_t>(channels + kBlockChannels);
-  loaded.multipliers.assign(padded, 0.0f);
-  if (per_channel) {
-    for (auto* numbers : {&loaded.low, &loaded.high, &loaded.residual}) numbers->assign(padded, 0.0f);
-    loaded.scale.assign(padded, 1.0f);
-    loaded.zero.assign(padded, 0);
-  }
-  for (int64_t c = 0; c < channels; ++c) {
-    const auto at = static_cast<size_t>(c);
-    const float s_x = scale_of(problem.inputs[0].type, c), s_w = scale_of(problem.inputs[1].type, c);
-    float s_y = e.multiplier_scale();
-    if (per_channel) {
-      INGOT_ASSIGN(const IntEpilogue own, make_int_epilogue(op, activation, residual_type, y, c));
-      s_y = own.multiplier_scale();
-      loaded.scale[at] = own.scale;
-      loaded.zero[at] = own.zero_point;
-      loaded.low[at] = static_cast<float>(own.lo - own.zero_point);
-      loaded.high[at] = static_cast<float>(own.hi - own.zero_point);
-      loaded.residual[at] = own.residual_multiplier;
-    }
-    loaded.multipliers[at] = multiplier(s_x, s_w, s_y, alpha);
-  }
   RowEpilogue& row = loaded.row;
   row = stored_result(y, activation);
-  row.curved = e.form == IntEpilogue::Form::kCurved || row.curved;  // a float residual is added before any rounding
-  if (row.curved && row.stored != Stored::kF32) {
-    const QuantRange range = quant_range(y.dtype);
-    row.low = static_cast<float>(range.lo - e.zero_point);
-    row.high = static_cast<float>(range.hi - e.zero_point);
-  }
+  row.curved = e.curved;
+  row.low = e.result.low;
+  row.high = e.result.high;
   row.out_stride = channels;
   if (residual) {
     row.residual_stored = stored_as(residual->type.dtype);
-    row.residual_zero = e.residual_zero_point;
+    row.residual_zero = e.residual_zero;
     row.residual_multiplier = e.residual_multiplier;
   }
-  const bool below_one = std::all_of(loaded.multipliers.begin(), loaded.multipliers.end(), [](float m) { return m < 0.99f; });
+  const bool below_one = std::all_of(e.multipliers.begin(), e.multipliers.end(), [](float m) { return m < 0.99f; });
   row.integers = below_one && !row.curved && !residual && row.stored != Stored::kF32;
+  const auto padded = static_cast<size_t>(channels + kBlockChannels);
+  loaded.multipliers = std::move(e.multipliers);
+  loaded.multipliers.resize(padded, 0.0f);
+  if (!e.zero.empty()) {
+    loaded.low = std::move(e.low);
+    loaded.high = std::move(e.high);
+    loaded.scale = std::move(e.scale);
+    loaded.residual = std::move(e.residual);
+    loaded.zero = std::move(e.zero);
+    for (auto* numbers : {&loaded.low, &loaded.high, &loaded.residual}) numbers->resize(padded, 0.0f);
+    loaded.scale.resize(padded, 1.0f);
+    loaded.zero.resize(padded, 0);
+  }
   return loaded;
 }
 

@@ -6,26 +6,11 @@
 
 #include "runtime/cpu/channelwise_s8.h"
 #include "runtime/cpu/igemm_s8.h"
-#include "runtime/tactic.h"
+#include "runtime/s8_problem.h"
 
 namespace ingot::cpu {
 
-// Operands are x, w, bias (optional), residual (optional) → y. Null, or why the types cannot be served:
-// x u8/s8 per tensor, or per channel (dim 1) if `may.input`; w constant s8, zero point 0, one scale or one per output channel (dim `weight_axis`);
-// bias constant s32; residual u8/s8 per tensor or f32;
-// y u8/s8 per tensor, or per channel if `may.output`, or f32.
-struct ChannelScales { bool input = false, output = false; };
-const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activation& activation, ChannelScales may = {});
-
-// One scale and a zero point in the type's range.
-bool is_per_tensor_byte(const TensorType& type);
-// One of each for every index of dim 1.
-bool is_per_channel_byte(const TensorType& type);
 Stored stored_as(DataType type);  // u8, s8; f32 for all others
-// The zero point of x in the unsigned form that kernels compute in: +128 for s8.
-int32_t unsigned_zero(const TensorType& x, int64_t channel = 0);
-const Operand* optional_operand(std::span<const Operand> operands, size_t i);  // null if absent
-
 // Whether a pair of products (weights 2i, 2i + 1) with x up to 255 could leave 16 bits.
 bool pair_may_saturate(const int8_t* weights, int64_t bytes);
 

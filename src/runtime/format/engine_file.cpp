@@ -128,13 +128,13 @@ Expected<std::vector<std::byte>> encode_engine(std::span<const EngineTarget> tar
     const Plan& plan = *target.plan;
     if (plan.target.empty() || plan.target.size() >= sizeof DirectoryRow::target)
       return Status(StatusCode::kInvalidArgument, "encode engine: target name '" + plan.target + "': need 1…63 characters");
-    std::vector<BlobRange> ranges;
-    for (std::span<const std::byte> blob : plan.blobs) {
+    const auto place = [&](std::span<const std::byte> blob) {
       const std::vector<std::byte> half = plan.halve_blobs ? as_half(blob) : std::vector<std::byte>();
-      ranges.push_back(blobs.add(half.empty() ? blob : std::span<const std::byte>(half)));
-      ranges.back().halved = !half.empty();
-    }
-    INGOT_ASSIGN(const std::vector<std::byte> bytes, encode_plan(plan, ranges));
+      BlobRange range = blobs.add(half.empty() ? blob : std::span<const std::byte>(half));
+      range.halved = !half.empty();
+      return range;
+    };
+    INGOT_ASSIGN(const std::vector<std::byte> bytes, encode_plan(plan, place));
     plans.resize(align(plans.size()));
     DirectoryRow row{};
     std::memcpy(row.target, plan.target.data(), plan.target.size());

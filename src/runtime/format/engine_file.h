@@ -1,6 +1,7 @@
 // Engine file: a 128-byte header, then four sections — directory, plans, report, blobs. docs/engine_format.md has the bytes.
 // Format versions (major: old readers must refuse; minor: only optional additions):
 //   1.0  first version
+//   1.1  steps may be late; bodies of control flow
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@
 
 namespace ingot {
 
-inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 0;
+inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 1;
 
 // One plan to be stored; its name is plan->target.
 struct EngineTarget {

@@ -15,8 +15,6 @@ using fb::Offset;
 
 Status bad(std::string what) { return Status(StatusCode::kInvalidEngine, "plan: " + std::move(what)); }
 
-
-
 Offset<fb::Vector<int64_t>> write_shape(FlatBufferBuilder& builder, const Shape& shape) {
   return builder.CreateVector(shape.dims.data(), static_cast<size_t>(shape.rank));
 }
@@ -63,11 +61,11 @@ Offset<format::Step> write_step(FlatBufferBuilder& builder, const Step& step) {
   const auto tactic = builder.CreateString(step.tactic);
   const auto inputs = builder.CreateVector(step.inputs);
   const auto outputs = builder.CreateVector(step.outputs);
+  const auto bodies = step.bodies.empty() ? Offset<fb::Vector<uint32_t>>() : builder.CreateVector(step.bodies);
   return format::CreateStep(builder, name, op_name, field_list, tactic, step.tactic_version, inputs, outputs,
-                            step.packed_inputs, step.blob, step.workspace_offset, step.workspace_bytes, step.shape_step);
+                            step.packed_inputs, step.blob, step.workspace_offset, step.workspace_bytes,
+                            step.shape_step, step.late, bodies);
 }
-
-
 
 // The verifier checks where a vector's length lies, but not its elements.
 template <class T, class Vector>
@@ -143,7 +141,7 @@ bool read_field(Reader& reader, const format::Field& from, Field& to) {
 Status read_step(Reader& reader, const format::Step& from, Step& to) {
   std::string op_name;
   if (!reader.text(from.name(), to.name) || !reader.text(from.op(), op_name) || !reader.text(from.tactic(), to.tactic) ||
-      !reader.list(from.inputs(), to.inputs) || !reader.list(from.outputs(), to.outputs))
+      !reader.list(from.inputs(), to.inputs) || !reader.list(from.outputs(), to.outputs) || !reader.list(from.bodies(), to.bodies))
     return bad("step: text or lists are shared too often");
   const std::optional<OpKind> op = parse_op_kind(op_name);
   if (!op)
@@ -164,6 +162,7 @@ Status read_step(Reader& reader, const format::Step& from, Step& to) {
   to.workspace_offset = from.workspace_offset();
   to.workspace_bytes = from.workspace_bytes();
   to.shape_step = from.shape_step();
+  to.late = from.late();
   return {};
 }
 
@@ -172,11 +171,18 @@ size_t count(const Vector* vector) {
   return vector ? vector->size() : 0;
 }
 
-}  // namespace
+// Counts over a plan and all its bodies.
+struct Totals {
+  size_t slots = 0, steps = 0, blobs = 0, plans = 0;
+  bool fit() const {
+    return slots <= kMaxSlots && steps <= kMaxSteps && blobs <= kMaxSlots + kMaxSteps && plans <= kMaxSteps;
+  }
+};
 
-Expected<std::vector<std::byte>> encode_plan(const Plan& plan, std::span<const BlobRange> ranges) {
-  if (ranges.size() != plan.blobs.size()) return Status(StatusCode::kInternal, "encode plan: one range per blob needed");
-  FlatBufferBuilder builder(1 << 16);
+Offset<format::Plan> write_plan(FlatBufferBuilder& builder, const Plan& plan, const PlaceBlob& place, Totals& totals) {
+  totals.slots += plan.slots.size(), totals.steps += plan.steps.size();
+  std::vector<Offset<format::Plan>> bodies;
+  for (const Plan& body : plan.bodies) bodies.push_back(write_plan(builder, body, place, totals));
   std::vector<Offset<format::Slot>> slots;
   for (const Slot& slot : plan.slots) slots.push_back(write_slot(builder, slot));
   std::vector<Offset<format::Step>> steps;
@@ -188,7 +194,8 @@ Expected<std::vector<std::byte>> encode_plan(const Plan& plan, std::span<const B
   }
   std::vector<format::BlobRange> blobs;
   std::vector<uint32_t> halved;
-  for (const BlobRange& range : ranges) {
+  for (std::span<const std::byte> blob : plan.blobs) {
+    const BlobRange range = place(blob);
     if (range.halved) halved.push_back(static_cast<uint32_t>(blobs.size()));
     blobs.emplace_back(range.offset, range.bytes);
   }
@@ -203,33 +210,16 @@ Expected<std::vector<std::byte>> encode_plan(const Plan& plan, std::span<const B
   const auto target = builder.CreateString(plan.target);
   const auto fingerprint = builder.CreateString(plan.device_fingerprint);
   const auto hash = builder.CreateString(plan.model_hash);
-  format::FinishPlanBuffer(builder, format::CreatePlan(builder, slot_list, step_list, inputs, outputs, profile_list, blob_list,
-                                                       plan.arena_bytes, target, fingerprint, hash, halved_list));
-  if (builder.GetSize() > kMaxPlanBytes || plan.slots.size() > kMaxSlots || plan.steps.size() > kMaxSteps)
-    return Status(StatusCode::kUnsupported, "encode plan: the network is too large: got " + std::to_string(plan.steps.size()) +
-                                                " steps in " + std::to_string(builder.GetSize()) + " bytes, need ≤ " +
-                                                std::to_string(kMaxSteps) + " in " + std::to_string(kMaxPlanBytes));
-  const auto* data = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
-  return std::vector<std::byte>(data, data + builder.GetSize());
+  const auto body_list = bodies.empty() ? Offset<fb::Vector<Offset<format::Plan>>>() : builder.CreateVector(bodies);
+  const auto known = plan.known_inputs.empty() ? Offset<fb::Vector<uint32_t>>() : builder.CreateVector(plan.known_inputs);
+  return format::CreatePlan(builder, slot_list, step_list, inputs, outputs, profile_list, blob_list, plan.arena_bytes, target,
+                            fingerprint, hash, halved_list, body_list, known);
 }
 
-Expected<DecodedPlan> decode_plan(std::span<const std::byte> bytes, std::span<const std::byte> blobs) {
-  if (bytes.size() > kMaxPlanBytes || bytes.size() < 16)
-    return bad("size: got " + std::to_string(bytes.size()) + " bytes, need 16…" + std::to_string(kMaxPlanBytes));
-  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  fb::Verifier::Options options;
-  options.max_depth = 8;
-  options.max_tables = 1000000;
-  fb::Verifier verifier(data, bytes.size(), options);
-  if (!format::VerifyPlanBuffer(verifier)) return bad("malformed table");
-  const format::Plan& from = *format::GetPlan(data);
-  if (count(from.slots()) > kMaxSlots || count(from.steps()) > kMaxSteps || count(from.profile()) > kMaxSlots ||
-      count(from.blobs()) > kMaxSlots + kMaxSteps)
-    return bad("too many slots or steps");
-
-  DecodedPlan decoded;
-  Plan& plan = decoded.plan;
-  Reader reader(bytes.size());
+Status read_plan(Reader& reader, const format::Plan& from, std::span<const std::byte> blobs, int depth, Totals& totals, Plan& plan) {
+  totals.slots += count(from.slots()) + count(from.profile()), totals.steps += count(from.steps());
+  totals.blobs += count(from.blobs()), totals.plans += count(from.bodies());
+  if (!totals.fit() || count(from.profile()) > kMaxSlots) return bad("too many slots or steps");
   plan.slots.resize(count(from.slots()));
   for (size_t i = 0; i < plan.slots.size(); ++i)
     INGOT_TRY(read_slot(reader, *from.slots()->Get(static_cast<fb::uoffset_t>(i)), plan.slots[i]));
@@ -238,7 +228,7 @@ Expected<DecodedPlan> decode_plan(std::span<const std::byte> bytes, std::span<co
     INGOT_TRY(read_step(reader, *from.steps()->Get(static_cast<fb::uoffset_t>(i)), plan.steps[i]));
   if (!reader.list(from.inputs(), plan.inputs) || !reader.list(from.outputs(), plan.outputs) ||
       !reader.text(from.target(), plan.target) || !reader.text(from.device_fingerprint(), plan.device_fingerprint) ||
-      !reader.text(from.model_hash(), plan.model_hash))
+      !reader.text(from.model_hash(), plan.model_hash) || !reader.list(from.known_inputs(), plan.known_inputs))
     return bad("text or lists are shared too often");
   if (from.profile())
     for (const format::ProfileEntry* entry : *from.profile()) {
@@ -255,12 +245,47 @@ Expected<DecodedPlan> decode_plan(std::span<const std::byte> bytes, std::span<co
       plan.blobs.push_back(blobs.subspan(range->offset(), range->bytes()));
     }
   plan.arena_bytes = from.arena_bytes();
-  if (!reader.list(from.halved(), decoded.halved)) return bad("text or lists are shared too often");
-  for (size_t i = 0; i < decoded.halved.size(); ++i)
-    if (decoded.halved[i] >= plan.blobs.size() || (i > 0 && decoded.halved[i] <= decoded.halved[i - 1]) || plan.blobs[decoded.halved[i]].size() % 2 != 0)
+  if (!reader.list(from.halved(), plan.halved)) return bad("text or lists are shared too often");
+  for (size_t i = 0; i < plan.halved.size(); ++i)
+    if (plan.halved[i] >= plan.blobs.size() || (i > 0 && plan.halved[i] <= plan.halved[i - 1]) || plan.blobs[plan.halved[i]].size() % 2 != 0)
       return bad("list of halved blobs makes no sense");
-  plan.halve_blobs = !decoded.halved.empty();
-  return decoded;
+  plan.halve_blobs = !plan.halved.empty();
+  if (depth == kMaxBodyDepth && count(from.bodies()) != 0)
+    return bad("bodies within bodies: need at most " + std::to_string(kMaxBodyDepth) + " levels");
+  plan.bodies.resize(count(from.bodies()));
+  for (size_t i = 0; i < plan.bodies.size(); ++i)
+    INGOT_TRY(read_plan(reader, *from.bodies()->Get(static_cast<fb::uoffset_t>(i)), blobs, depth + 1, totals, plan.bodies[i]));
+  return {};
+}
+
+}  // namespace
+
+Expected<std::vector<std::byte>> encode_plan(const Plan& plan, const PlaceBlob& place) {
+  FlatBufferBuilder builder(1 << 16);
+  Totals totals;
+  format::FinishPlanBuffer(builder, write_plan(builder, plan, place, totals));
+  if (builder.GetSize() > kMaxPlanBytes || !totals.fit())
+    return Status(StatusCode::kUnsupported, "encode plan: the network is too large: got " + std::to_string(totals.steps) +
+                                                " steps in " + std::to_string(builder.GetSize()) + " bytes, need ≤ " +
+                                                std::to_string(kMaxSteps) + " in " + std::to_string(kMaxPlanBytes));
+  const auto* data = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+  return std::vector<std::byte>(data, data + builder.GetSize());
+}
+
+Expected<Plan> decode_plan(std::span<const std::byte> bytes, std::span<const std::byte> blobs) {
+  if (bytes.size() > kMaxPlanBytes || bytes.size() < 16)
+    return bad("size: got " + std::to_string(bytes.size()) + " bytes, need 16…" + std::to_string(kMaxPlanBytes));
+  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+  fb::Verifier::Options options;
+  options.max_depth = 8 + kMaxBodyDepth;
+  options.max_tables = 1000000;
+  fb::Verifier verifier(data, bytes.size(), options);
+  if (!format::VerifyPlanBuffer(verifier)) return bad("malformed table");
+  Plan plan;
+  Reader reader(bytes.size());
+  Totals totals;
+  INGOT_TRY(read_plan(reader, *format::GetPlan(data), blobs, 0, totals, plan));
+  return plan;
 }
 
 }  // namespace ingot

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace ingot {
 
 inline constexpr size_t kMaxPlanBytes = size_t{64} << 20;
-inline constexpr size_t kMaxSlots = 1 << 17, kMaxSteps = 1 << 17;
+inline constexpr size_t kMaxSlots = 1 << 17, kMaxSteps = 1 << 17;  // of a plan and all its bodies
 
 // Where each blob of a plan lies in the blob section.
 struct BlobRange {
@@ -20,16 +21,12 @@ struct BlobRange {
   bool halved = false;  // stored as f16; widened to f32 when loaded
 };
 
-// `ranges`: one for each blob of the plan. Equal plans give equal bytes.
-Expected<std::vector<std::byte>> encode_plan(const Plan& plan, std::span<const BlobRange> ranges);
+// `place` lays a blob out in the blob section, once for equal ones. Equal plans give equal bytes.
+using PlaceBlob = std::function<BlobRange(std::span<const std::byte> blob)>;
+Expected<std::vector<std::byte>> encode_plan(const Plan& plan, const PlaceBlob& place);
 
-// A plan as read. Blobs point into the file, those named in `halved` still as f16.
-struct DecodedPlan {
-  Plan plan;
-  std::vector<uint32_t> halved;
-};
-// `bytes` come from anywhere and are 8-byte aligned; `blobs` is the blob section, which the plan's blobs will point into.
-// Checks the structure only: validate_plan() checks what it means.
-Expected<DecodedPlan> decode_plan(std::span<const std::byte> bytes, std::span<const std::byte> blobs);
+// `bytes` come from anywhere and are 8-byte aligned; `blobs` is the blob section, which the blobs of the plan and of its
+// bodies will point into, those in `halved` still as f16. Checks the structure only: validate_plan() checks what it means.
+Expected<Plan> decode_plan(std::span<const std::byte> bytes, std::span<const std::byte> blobs);
 
 }  // namespace ingot

@@ -108,6 +108,7 @@ Status infer_types(const SqueezeParams&, std::span<const OpInput> inputs, std::s
     for (int i = 0; i < axes.count; ++i) {
       int axis = 0;
       INGOT_TRY(read_axis(kOp, axes[i], from.rank, axis));
+      if (dropped[static_cast<size_t>(axis)]) return refuse(kOp, "axis given twice", std::to_string(axes[i]), "each axis once");
       if (from[axis] != 1) return refuse(kOp, "dim " + std::to_string(axis), std::to_string(from[axis]), "1");
       dropped[static_cast<size_t>(axis)] = true;
     }

@@ -19,12 +19,17 @@
 namespace ingot::exact {
 
 // Everything below is inlined into its caller: no copy compiled for one instruction set may serve another.
+#ifdef __CUDACC__
+#define INGOT_EXACT_ANYWHERE __host__ __device__ __forceinline__
+#else
+#define INGOT_EXACT_ANYWHERE [[gnu::always_inline]] inline
+#endif
 #define INGOT_EXACT  \
   template <class V> \
-  [[gnu::always_inline]] inline typename V::F
+  INGOT_EXACT_ANYWHERE typename V::F
 
 template <class V>
-[[gnu::always_inline]] inline typename V::F abs(typename V::F x) {
+INGOT_EXACT_ANYWHERE typename V::F abs(typename V::F x) {
   return V::from_bits(V::iand(V::bits(x), V::set_i(0x7fffffff)));
 }
 // |magnitude| with the sign of `sign`.
@@ -40,7 +45,7 @@ struct Reduced {
   typename V::F r;
 };
 template <class V>
-[[gnu::always_inline]] inline Reduced<V> reduce(typename V::F x) {
+INGOT_EXACT_ANYWHERE Reduced<V> reduce(typename V::F x) {
   // Adding 1.5·2^23 leaves the nearest integer in the low bits of the sum.
   const auto magic = V::set(0x1.8p23f);
   const auto shifted = V::fma(x, V::set(0x1.715476p0f), magic);
@@ -230,6 +235,7 @@ INGOT_EXACT activation(UnaryFunction f, typename V::F x, typename V::F alpha, ty
 }
 
 #undef INGOT_EXACT
+#undef INGOT_EXACT_ANYWHERE
 
 namespace {
 

@@ -190,6 +190,33 @@ bool is_alias_op(OpKind kind) {
          kind == OpKind::kUnsqueeze;
 }
 
+bool is_control_flow(OpKind kind) { return kind == OpKind::kIf || kind == OpKind::kLoop; }
+size_t body_count(OpKind kind) { return kind == OpKind::kIf ? 2 : kind == OpKind::kLoop ? 1 : 0; }
+
+namespace {
+
+template <class F>
+Status with_control_flow(const OpParams& params, F&& f) {
+  if (const auto* p = std::get_if<IfParams>(&params)) return f(*p);
+  if (const auto* p = std::get_if<LoopParams>(&params)) return f(*p);
+  return Status(StatusCode::kInternal, "an op without bodies");
+}
+
+}  // namespace
+
+Status check_body_arity(const OpParams& params, size_t inputs, size_t outputs, size_t body_inputs, size_t body_outputs) {
+  return with_control_flow(params, [&](const auto& p) { return check_body_arity(p, inputs, outputs, body_inputs, body_outputs); });
+}
+
+Status infer_body_inputs(const OpParams& params, std::span<const OpInput> inputs, std::span<OpInput> body_inputs) {
+  return with_control_flow(params, [&](const auto& p) { return infer_body_inputs(p, inputs, body_inputs); });
+}
+
+Status infer_types(const OpParams& params, std::span<const OpInput> inputs, std::span<const std::span<const OpOutput>> bodies,
+                   std::span<OpOutput> outputs) {
+  return with_control_flow(params, [&](const auto& p) { return infer_types(p, inputs, bodies, outputs); });
+}
+
 int64_t read_index(const OpInput& input, int64_t i) {
   const auto at = [&]<class T>(T) { return static_cast<int64_t>(static_cast<const T*>(input.data)[i]); };
   switch (input.dtype) {

@@ -8,10 +8,16 @@
 #include <vector>
 
 #include "runtime/ops/along_axis.h"
+#include "runtime/ops/control_flow.h"
 #include "runtime/ops/conv.h"
+#include "runtime/ops/counted.h"
 #include "runtime/ops/data_movement.h"
+#include "runtime/ops/deform_conv.h"
+#include "runtime/ops/determinant.h"
 #include "runtime/ops/gather.h"
+#include "runtime/ops/linear_attention.h"
 #include "runtime/ops/matmul.h"
+#include "runtime/ops/non_max_suppression.h"
 #include "runtime/ops/normalization.h"
 #include "runtime/ops/op_io.h"
 #include "runtime/ops/pointwise.h"
@@ -20,6 +26,7 @@
 #include "runtime/ops/recurrent.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/resize.h"
+#include "runtime/ops/roi_pool.h"
 #include "runtime/ops/sampling.h"
 #include "runtime/ops/scatter.h"
 #include "runtime/ops/unfold.h"
@@ -62,5 +69,13 @@ Status infer_types(const OpParams& params, std::span<const OpInput> inputs, std:
 Status run_reference(const OpParams& params, std::span<const ConstTensorRef> inputs, std::span<const TensorRef> outputs);
 // Whether the op only relabels its input's bytes (Reshape, Flatten, Squeeze, Unsqueeze, Identity).
 bool is_alias_op(OpKind kind);
+
+// Ops that own bodies. Their rules take what the bodies make; see ops/control_flow.h for each of these four.
+bool is_control_flow(OpKind kind);
+size_t body_count(OpKind kind);
+Status check_body_arity(const OpParams& params, size_t inputs, size_t outputs, size_t body_inputs, size_t body_outputs);
+Status infer_body_inputs(const OpParams& params, std::span<const OpInput> inputs, std::span<OpInput> body_inputs);
+Status infer_types(const OpParams& params, std::span<const OpInput> inputs, std::span<const std::span<const OpOutput>> bodies,
+                   std::span<OpOutput> outputs);
 
 }  // namespace ingot

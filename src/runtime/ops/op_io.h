@@ -25,6 +25,9 @@ struct OpInput {
 struct OpOutput {
   DataType dtype = DataType::kF32;
   Shape shape;
+  // Bit i: dim i is known only once the values have been looked at. `shape` has a proven upper bound there, and reference
+  // code and kernels report the real shape.
+  uint32_t counted = 0;
 };
 
 // Operands of reference code: concrete shape, linear layout. `type` is null for an optional input left out.
@@ -37,6 +40,8 @@ struct ConstTensorRef {
 struct TensorRef {
   const TensorType* type = nullptr;
   void* data = nullptr;
+  // Where an op with counted dims writes the shape that it produced, row-major in `data`; it must not exceed type->shape.
+  Shape* produced = nullptr;
   template <class T> T* as() const { return static_cast<T*>(data); }
 };
 

@@ -185,7 +185,7 @@ Status infer_types(const PoolParams& params, std::span<const OpInput> inputs, st
         return bad_operand(op.c_str(), "kernel: got " + std::to_string(params.kernel[static_cast<size_t>(i)]) +
                                            ", need at most 2147483647");
       WindowAxis axis = axis_of(params, i, n, x[i + 2]);
-      INGOT_TRY(window_output(op.c_str(), i, params.ceil_mode && params.auto_pad == AutoPad::kNotSet, axis));
+      INGOT_TRY(window_output(op.c_str(), i, params.ceil_mode && (params.auto_pad == AutoPad::kNotSet || params.auto_pad == AutoPad::kValid), axis));
       y[i + 2] = axis.out;
     }
   }

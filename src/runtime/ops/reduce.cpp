@@ -200,6 +200,7 @@ Status make_plan(const ReduceParams& params, std::span<const OpInput> inputs, Re
   for (int i = 0; i < axes.count; ++i) {
     int axis = 0;
     INGOT_TRY(read_axis(kOp, axes[i], from.rank, axis));
+    if (is_reduced[static_cast<size_t>(axis)]) return refuse(kOp, "axis given twice", std::to_string(axes[i]), "each axis once");
     is_reduced[static_cast<size_t>(axis)] = true;
   }
   plan = make_reduce_plan(from, is_reduced, params.keepdims);

@@ -174,10 +174,10 @@ Status refuse_type(DataType type) {
   return refuse(kOp, "element type", to_string(type), "a number", StatusCode::kUnsupported);
 }
 
-// Nearest T; integers round to nearest even and saturate.
+// Integers lose their fraction, as a Cast would have it, and saturate.
 template <class T, class C>
-T store_nearest(C y) {
-  if constexpr (std::is_integral_v<T>) return saturate_cast<T>(__builtin_nearbyint(static_cast<double>(y)));
+T store_plain(C y) {
+  if constexpr (std::is_integral_v<T>) return saturate_cast<T>(__builtin_trunc(static_cast<double>(y)));
   else return store_float<T>(y);
 }
 template <class T>
@@ -194,9 +194,9 @@ Status outside_element(const ResizeParams& params, const TensorType& type, std::
     T value{};
     if constexpr (sizeof(T) == 1) {
       value = is_quantized(type) ? store_quantised<T>(static_cast<float>(params.extrapolation_value), type)
-                                 : store_nearest<T>(params.extrapolation_value);
+                                 : store_plain<T>(params.extrapolation_value);
     } else {
-      value = store_nearest<T>(params.extrapolation_value);
+      value = store_plain<T>(params.extrapolation_value);
     }
     std::memcpy(element.data(), &value, sizeof value);
   };
@@ -269,7 +269,7 @@ Status run_reference(const ResizeParams& params, std::span<const ConstTensorRef>
     const T* in = inputs[0].as<T>();
     T* out = outputs[0].as<T>();
     interpolate<C>(params, plan, strides, [&](int64_t at) { return static_cast<C>(load_element(in[at])); },
-                   [&](int64_t i, C y) { out[i] = store_nearest<T>(y); });
+                   [&](int64_t i, C y) { out[i] = store_plain<T>(y); });
   };
   if (with_float_type(from.dtype, sample) || with_integer_type(from.dtype, sample)) return {};
   return refuse_type(from.dtype);

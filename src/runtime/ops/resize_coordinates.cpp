@@ -159,7 +159,8 @@ bool resize_position(ResizeCoordinates coordinates, const ResizeDim& dim, int64_
     case ResizeCoordinates::kPytorchHalfPixel: p = dim.out > 1 ? (x + 0.5f) / dim.scale - 0.5f : 0.0f; break;
     case ResizeCoordinates::kAlignCorners: p = dim.out == 1 ? 0.0f : x * (in - 1) / (out - 1); break;
     case ResizeCoordinates::kAsymmetric: p = x / dim.scale; break;
-    case ResizeCoordinates::kTfHalfPixelForNearest: p = (x + 0.5f) / dim.scale; break;
+    // As onnxruntime has it, a dim that keeps its size is not moved: its half pixel would mix neighbours.
+    case ResizeCoordinates::kTfHalfPixelForNearest: p = dim.scale == 1 ? x : (x + 0.5f) / dim.scale; break;
     case ResizeCoordinates::kTfCropAndResize:
       p = dim.out > 1 ? dim.roi_start * (in - 1) + (x * (dim.roi_end - dim.roi_start) * (in - 1)) / (out - 1)
                       : 0.5f * (dim.roi_start + dim.roi_end) * (in - 1);

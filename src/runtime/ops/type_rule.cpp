@@ -70,7 +70,21 @@ Status set_output(std::string_view op, OpOutput& output, DataType dtype, const S
     return refuse(op, "shape of the result", to_string(shape), "fewer than 2^59 elements and no negative dim");
   output.dtype = dtype;
   output.shape = shape;
+  output.counted = 0;
   return {};
+}
+
+Status report_shape(std::string_view op, const TensorRef& output, const Shape& shape, bool& fits) {
+  const Shape& room = output.type->shape;
+  fits = shape.rank == room.rank;
+  for (int i = 0; fits && i < shape.rank; ++i) fits = shape[i] <= room[i];
+  if (output.produced) {
+    *output.produced = shape;
+    return {};
+  }
+  if (shape == room) return {};
+  fits = false;
+  return refuse(op, "output shape differs from what the inputs give", to_string(room), to_string(shape), StatusCode::kInvalidArgument);
 }
 
 }  // namespace ingot

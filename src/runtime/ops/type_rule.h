@@ -39,6 +39,10 @@ Status append_dim(std::string_view op, Shape& shape, int64_t dim);
 // Stores the answer after checking that the shape is addressable.
 Status set_output(std::string_view op, OpOutput& output, DataType dtype, const Shape& shape);
 
+// For reference code of ops with counted dims: reports the shape of their result. Where it does not fit into the memory that
+// the output's type promises, `fits` is false and nothing may be written: the caller sees from the report what it needs.
+Status report_shape(std::string_view op, const TensorRef& output, const Shape& shape, bool& fits);
+
 inline OpInput as_input(const ConstTensorRef& tensor) {
   if (!tensor) return {};
   return {tensor.type->dtype, tensor.type->shape, tensor.data, true};

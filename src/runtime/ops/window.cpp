@@ -44,12 +44,14 @@ Status window_output(const char* op, int i, bool ceil, WindowAxis& axis) {
     return bad_operand(op, "kernel size of spatial dim " + std::to_string(i) + ": got " + std::to_string(axis.kernel) +
                                ", need 1 or more");
   const int64_t room = axis.in + axis.pad.begin + axis.pad.end - axis.extent();
-  if (room < 0)
+  // With `ceil` a window may hang over even where it is the first.
+  const bool overhangs = ceil && room < 0 && room > -axis.stride && axis.in + axis.pad.begin > 0;
+  if (room < 0 && !overhangs)
     return bad_operand(op, "spatial dim " + std::to_string(i) + " smaller than the window: got " +
                                std::to_string(axis.in) + " + padding " + std::to_string(axis.pad.begin + axis.pad.end) +
                                ", need " + std::to_string(axis.extent()));
-  axis.out = room / axis.stride + 1;
-  if (ceil && room % axis.stride != 0 && axis.out * axis.stride < axis.in + axis.pad.begin) ++axis.out;
+  axis.out = overhangs ? 1 : room / axis.stride + 1;
+  if (ceil && !overhangs && room % axis.stride != 0 && axis.out * axis.stride < axis.in + axis.pad.begin) ++axis.out;
   return {};
 }
 

@@ -1,0 +1,48 @@
+# Finds nvcc, and makes PTX and machine code of the kernels. Host code stays with the C++ compiler: nvcc sees .cu files only.
+set(INGOT_CUDA_ARCHITECTURES 80 86 89 90)
+set(INGOT_HAS_CUDA OFF)
+if(NOT INGOT_WITH_CUDA STREQUAL "OFF" AND NOT INGOT_WITH_CUDA STREQUAL "FALSE")
+  find_program(INGOT_NVCC nvcc PATHS /usr/local/cuda/bin /usr/lib/cuda/bin)
+  if(INGOT_NVCC)
+    get_filename_component(INGOT_CUDA_BIN ${INGOT_NVCC} REALPATH)
+    get_filename_component(INGOT_CUDA_BIN ${INGOT_CUDA_BIN} DIRECTORY)
+    find_path(INGOT_CUDA_INCLUDE cuda.h PATHS ${INGOT_CUDA_BIN}/../include ${INGOT_CUDA_BIN}/../targets/x86_64-linux/include)
+    find_program(INGOT_PTXAS ptxas PATHS ${INGOT_CUDA_BIN})
+  endif()
+  if(INGOT_NVCC AND INGOT_CUDA_INCLUDE AND INGOT_PTXAS)
+    set(INGOT_HAS_CUDA ON)
+  elseif(INGOT_WITH_CUDA STREQUAL "AUTO")
+    message(STATUS "CUDA backend: off, nvcc is not found")
+  else()
+    message(FATAL_ERROR "INGOT_WITH_CUDA=${INGOT_WITH_CUDA}, but nvcc, ptxas or cuda.h is not found: put nvcc on PATH")
+  endif()
+endif()
+
+# ingot_cuda_kernels(TARGET files.cu…): images <folder>/<name>.<capability>, 0 for PTX, that modules.cpp takes in.
+# Spilled registers and local memory are errors: they would be slow in silence.
+function(ingot_cuda_kernels target)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+  file(MAKE_DIRECTORY ${folder})
+  set(images)
+  foreach(source ${ARGN})
+    get_filename_component(name ${source} NAME_WE)
+    add_custom_command(OUTPUT ${folder}/${name}.0
+      COMMAND ${INGOT_NVCC} -std=c++20 -O3 -arch=compute_80 -ptx -fmad=false -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include
+        -MD -MF ${folder}/${name}.d -MT ${folder}/${name}.0 ${source} -o ${folder}/${name}.0
+      DEPENDS ${source} DEPFILE ${folder}/${name}.d COMMENT "Compiling kernels ${name}" VERBATIM)
+    list(APPEND images ${folder}/${name}.0)
+    foreach(architecture ${INGOT_CUDA_ARCHITECTURES})
+      add_custom_command(OUTPUT ${folder}/${name}.${architecture}
+        COMMAND ${INGOT_PTXAS} -arch=sm_${architecture} --warn-on-spills --warn-on-local-memory-usage -Werror ${folder}/${name}.0 -o ${folder}/${name}.${architecture}
+        DEPENDS ${folder}/${name}.0 COMMENT "Assembling kernels ${name} for sm_${architecture}" VERBATIM)
+      list(APPEND images ${folder}/${name}.${architecture})
+    endforeach()
+  endforeach()
+  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/runtime/cuda/modules.cpp PROPERTIES
+    OBJECT_DEPENDS "${images}" COMPILE_DEFINITIONS "INGOT_CUDA_IMAGES=\"${folder}\"")
+  file(GLOB host CONFIGURE_DEPENDS runtime/cuda/*.cpp)
+  target_sources(${target} PRIVATE ${host})
+  target_include_directories(${target} SYSTEM PRIVATE ${INGOT_CUDA_INCLUDE})
+  target_compile_definitions(${target} PRIVATE INGOT_HAS_CUDA)
+  target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})
+endfunction()

@@ -1,0 +1,12 @@
+// The CUDA backend as the runtime sees it: see runtime/device_backend.h.
+#pragma once
+
+#include "runtime/device_backend.h"
+
+namespace ingot::cuda {
+
+Expected<DeviceInfo> find_device();
+Expected<std::unique_ptr<DeviceConstants>> upload_constants(const Plan& plan);
+bool is_device_memory(const void* address);
+
+}  // namespace ingot::cuda

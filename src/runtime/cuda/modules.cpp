@@ -1,0 +1,57 @@
+// Images of the kernels, taken into the library by the assembler. Paths come from CMake.
+#include "runtime/cuda/modules.h"
+
+#include <array>
+
+// INGOT_CUDA_IMAGE(module, capability): symbols and bytes of one file.
+#define INGOT_CUDA_TEXT(x) #x
+#define INGOT_CUDA_IMAGE(module, capability)                                                                 \
+  asm(".section .rodata\n.balign 64\n.global ingot_cuda_" #module "_" #capability "\n"                       \
+      "ingot_cuda_" #module "_" #capability ":\n.incbin \"" INGOT_CUDA_IMAGES "/" #module "." #capability "\"\n" \
+      ".byte 0\n.global ingot_cuda_" #module "_" #capability "_end\n"                                        \
+      "ingot_cuda_" #module "_" #capability "_end:\n.balign 64\n.previous\n");                               \
+  extern "C" const unsigned char ingot_cuda_##module##_##capability[], ingot_cuda_##module##_##capability##_end[];
+#define INGOT_CUDA_MODULE(module)  \
+  INGOT_CUDA_IMAGE(module, 0)      \
+  INGOT_CUDA_IMAGE(module, 80)     \
+  INGOT_CUDA_IMAGE(module, 86)     \
+  INGOT_CUDA_IMAGE(module, 89)     \
+  INGOT_CUDA_IMAGE(module, 90)
+#include "runtime/cuda/kernels/modules.inc"
+#undef INGOT_CUDA_MODULE
+#undef INGOT_CUDA_IMAGE
+
+namespace ingot::cuda {
+
+std::span<const ModuleImage> module_images() {
+#define INGOT_CUDA_IMAGE(module, capability)                         \
+  ModuleImage{#module, capability, {ingot_cuda_##module##_##capability, ingot_cuda_##module##_##capability##_end}},
+#define INGOT_CUDA_MODULE(module)  \
+  INGOT_CUDA_IMAGE(module, 0)      \
+  INGOT_CUDA_IMAGE(module, 80)     \
+  INGOT_CUDA_IMAGE(module, 86)     \
+  INGOT_CUDA_IMAGE(module, 89)     \
+  INGOT_CUDA_IMAGE(module, 90)
+  static const auto images = std::to_array<ModuleImage>({
+#include "runtime/cuda/kernels/modules.inc"
+  });
+#undef INGOT_CUDA_MODULE
+#undef INGOT_CUDA_IMAGE
+  return images;
+}
+
+std::string_view module_of(std::string_view kernel) {
+  // Kernels bear the name of their family first; what one file holds under several is listed here.
+  struct Row { std::string_view prefix, module; };
+  static constexpr Row kRows[] = {{"igemm_s8", "igemm_s8"},   {"depthwise_s8", "depthwise_s8"}, {"pool_s8", "pool_s8"},
+                                  {"quantize", "convert_s8"}, {"dequantize", "convert_s8"},     {"table_s8", "convert_s8"},
+                                  {"add_s8", "convert_s8"},   {"turn_", "convert_s8"},       {"copy_strided", "move"},
+                                  {"gather_", "move"},        {"unary_f32", "pointwise_f32"}, {"binary_f32", "pointwise_f32"},
+                                  {"cast_", "pointwise_f32"}, {"softmax_f32", "rows_f32"},   {"layer_norm_f32", "rows_f32"},
+                                  {"reduce_f32", "rows_f32"}, {"attention_f32", "rows_f32"}, {"pool_f32", "rows_f32"}};
+  for (const Row& row : kRows)
+    if (kernel.starts_with(row.prefix)) return row.module;
+  return {};
+}
+
+}  // namespace ingot::cuda

@@ -1,0 +1,62 @@
+// What a plan for another processor needs besides its kernels: memory there, and one recorded sequence of launches for a whole run.
+// The context works out shapes and addresses as ever; the backend holds memory and replays. Implemented by runtime/cuda.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ingot/status.h"
+#include "runtime/plan.h"
+#include "runtime/tactic.h"
+
+namespace ingot {
+
+// The memory of one input or output: on the device, and pinned on the host, from which copies are fast.
+struct DeviceIo {
+  void* device = nullptr;
+  void* staging = nullptr;
+};
+
+// Of one context. Not thread-safe, as the context is not.
+class DeviceRun {
+ public:
+  virtual ~DeviceRun() = default;
+  virtual void* arena() const = 0;    // device memory, as large as create_run() was told
+  virtual void* stream() const = 0;   // where kernels are launched while recording, or step by step
+  virtual Expected<DeviceIo> allocate_io(uint64_t bytes) = 0;  // lives as long as this
+
+  // Binds the device to the calling thread; before anything below.
+  virtual Status enter() = 0;
+  // What is launched and copied between the two becomes one graph, which replaces the one before.
+  virtual Status begin_recording() = 0;
+  virtual Status end_recording() = 0;
+  // Between staging and device memory, in the order of the stream; may be recorded.
+  virtual Status copy_in(const DeviceIo& io, uint64_t bytes) = 0;
+  virtual Status copy_out(const DeviceIo& io, uint64_t bytes) = 0;
+  // Starts the recorded graph on the caller's stream, or on stream() if null. Neither waits nor allocates.
+  virtual Status replay(void* user_stream) = 0;
+  virtual Status synchronize() = 0;
+  // For observers: waits, then copies.
+  virtual Status read(void* host, const void* device, uint64_t bytes) = 0;
+};
+
+// Of one engine: constants that its kernels did not pack.
+class DeviceConstants {
+ public:
+  virtual ~DeviceConstants() = default;
+  virtual const void* at(uint32_t slot) const = 0;  // null if the slot is no constant or is packed everywhere
+  virtual Expected<std::unique_ptr<DeviceRun>> create_run(uint64_t arena_bytes) const = 0;
+};
+
+// The device that plans of a backend would run on here, or why there is none.
+Expected<DeviceInfo> find_device(Backend backend);
+// The same for a target that need not be here, as "cuda-sm_80"; kInvalidArgument if the name is unknown.
+Expected<DeviceInfo> device_of_target(const std::string& target);
+Expected<std::unique_ptr<DeviceConstants>> upload_constants(Backend backend, const Plan& plan);
+// Whether an address is memory of the backend's device.
+bool is_device_memory(Backend backend, const void* address);
+
+}  // namespace ingot
