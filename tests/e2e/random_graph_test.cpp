@@ -20,7 +20,7 @@
 namespace ingot::random_graphs {
 namespace {
 
-constexpr uint64_t kSeeds = 16000;       // of a run without arguments
+constexpr uint64_t kSeeds = 12000;       // of a run without arguments
 constexpr int kWorkers = 2;
 constexpr unsigned kSecondsForOne = 60;  // then a seed counts as hung
 constexpr int kMostFailures = 5;

@@ -13,7 +13,9 @@ namespace ingot {
 // True if the bytes loaded. Contexts are made and run only where that is quick.
 inline bool try_engine(std::span<const std::byte> aligned_bytes, const RuntimeOptions& options = {}) {
   constexpr uint64_t kMostBytes = 1 << 16;  // of all tensors together; bounds the time of a run as well
-  Expected<Engine> engine = Engine::load(aligned_bytes, options);
+  RuntimeOptions quick = options;
+  quick.loop_limit = 100;
+  Expected<Engine> engine = Engine::load(aligned_bytes, quick);
   if (!engine.ok()) return false;
   uint64_t bytes = engine->arena_bytes();
   for (const Slot& slot : engine->plan().slots) bytes += slot.bytes;

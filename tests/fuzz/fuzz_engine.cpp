@@ -60,6 +60,7 @@ class Spoiler {
   }
 
   void spoil_plan(Plan& plan) {
+    if (!plan.bodies.empty() && below(2) == 0) return spoil_plan(plan.bodies[below(plan.bodies.size())]);
     for (uint64_t k = 1 + below(3); k > 0; --k) {
       if (below(2) == 0 && !plan.slots.empty()) spoil_slot(plan, plan.slots[below(plan.slots.size())]);
       else if (!plan.steps.empty()) spoil_step(plan, plan.steps[below(plan.steps.size())]);

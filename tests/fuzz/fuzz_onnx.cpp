@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 #ifndef INGOT_LIBFUZZER
 namespace {
 
-// What to start from when no files are given: convolution, shape arithmetic, quantisation.
+// What to start from when no files are given: convolution, shape arithmetic, quantisation, control flow.
 std::string built_in_seed() {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -61,6 +61,8 @@ std::string built_in_seed() {
   constant("w", 1, {2, 2, 3, 3}, 144);
   constant("i", 7, {1}, 8);
   constant("s", 1, {}, 4);
+  constant("one", 7, {1}, 8);
+  graph.mutable_initializer(graph.initializer_size() - 1)->set_raw_data(std::string("\1\0\0\0\0\0\0\0", 8));
   constant("z", 2, {}, 1);
   integers(node("Conv", {"x", "w"}, "a"), "pads", {1, 1, 1, 1});
   integers(node("MaxPool", {"a"}, "b"), "kernel_shape", {2, 2});
@@ -71,7 +73,35 @@ std::string built_in_seed() {
   node("DequantizeLinear", {"f", "s", "z"}, "g");
   node("Mul", {"g", "s"}, "h");
   node("Softmax", {"h"}, "y");
-  for (const char* name : {"y", "e"}) graph.add_output()->set_name(name);
+  const auto body = [](onnx::NodeProto& owner, const char* name, std::vector<const char*> inputs, std::vector<std::vector<const char*>> nodes,
+                       std::vector<const char*> outputs) {
+    auto& attribute = *owner.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::GRAPH);
+    for (const char* input : inputs) attribute.mutable_g()->add_input()->set_name(input);
+    for (const auto& parts : nodes) {  // operator, result, operands
+      auto& proto = *attribute.mutable_g()->add_node();
+      proto.set_op_type(parts[0]);
+      proto.add_output(parts[1]);
+      for (size_t i = 2; i < parts.size(); ++i) proto.add_input(parts[i]);
+    }
+    for (const char* output : outputs) attribute.mutable_g()->add_output()->set_name(output);
+  };
+  auto& loop = node("Loop", {"one", "", "h"}, "k");
+  loop.add_output("l");
+  body(loop, "body", {"n", "go", "v"}, {{"Add", "v2", "v", "s"}, {"Mul", "v3", "v2", "h"}}, {"go", "v2", "v3"});
+  node("ReduceMax", {"h"}, "m");
+  node("Cast", {"m"}, "q").add_attribute()->set_name("to");
+  graph.mutable_node(graph.node_size() - 1)->mutable_attribute(0)->set_i(9);
+  node("Reshape", {"q", "one"}, "r");
+  auto& choice = node("If", {"r"}, "o");
+  body(choice, "then_branch", {}, {{"Relu", "t", "k"}}, {"t"});
+  body(choice, "else_branch", {}, {{"Concat", "u", "k", "k"}}, {"u"});
+  auto& axis = *choice.mutable_attribute(1)->mutable_g()->mutable_node(0)->add_attribute();
+  axis.set_name("axis");
+  axis.set_type(onnx::AttributeProto::INT);
+  axis.set_i(0);
+  for (const char* name : {"y", "e", "l", "o"}) graph.add_output()->set_name(name);
   return model.SerializeAsString();
 }
 

@@ -47,7 +47,7 @@ inline const char* any_operator(std::mt19937_64& random) {
 #undef INGOT_ONNX
 #undef INGOT_MICROSOFT
 #undef INGOT_PREVIEW
-      "If", "Unknown"};
+      "If", "Loop", "Scan", "Unknown"};
   return kOperators[random() % std::size(kOperators)];
 }
 
@@ -84,9 +84,20 @@ inline void mutate_attribute(onnx::AttributeProto& attribute, std::mt19937_64& r
   }
 }
 
+// The graph itself, or one inside it.
+inline onnx::GraphProto& any_graph(onnx::GraphProto& graph, std::mt19937_64& random) {
+  std::vector<onnx::GraphProto*> inside;
+  for (auto& node : *graph.mutable_node())
+    for (auto& attribute : *node.mutable_attribute())
+      if (attribute.has_g()) inside.push_back(attribute.mutable_g());
+  if (inside.empty() || random() % 2) return graph;
+  return any_graph(*inside[random() % inside.size()], random);
+}
+
 inline void mutate_model(onnx::ModelProto& model, std::mt19937_64& random) {
-  auto& graph = *model.mutable_graph();
+  auto& graph = any_graph(*model.mutable_graph(), random);
   std::vector<std::string> names;
+  for (const auto& input : model.graph().input()) names.push_back(input.name());
   for (const auto& node : graph.node())
     for (const auto& name : node.output()) names.push_back(name);
   for (const auto& tensor : graph.initializer()) names.push_back(tensor.name());

@@ -81,6 +81,12 @@ Status apply_limit(const Graph& graph, const std::string& tensor, BoundedOutput&
   return {};
 }
 
+// What branches and states are at most, their bodies say, and limits inside these; a loop's stacked outputs grow outside.
+bool may_limit(const OpParams& params, size_t output) {
+  const auto* loop = std::get_if<LoopParams>(&params);
+  return loop ? output >= static_cast<size_t>(loop->states) : !is_control_flow(kind_of(params));
+}
+
 // The outputs' values at one probe by reference code, if the inputs' are known and all is small.
 bool evaluate(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
               std::span<BoundedOutput> outputs, std::vector<Blob>& results) {
@@ -336,7 +342,8 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   for (size_t probe = 0; probe < graph_.probe_count_; ++probe) {
     std::vector<BoundedOutput> outputs(output_names.size());
     Status status = infer_node(graph_, params, inputs, probe, outputs, bodies);
-    for (size_t i = 0; status.ok() && i < outputs.size(); ++i) status = apply_limit(graph_, output_names[i], outputs[i]);
+    for (size_t i = 0; status.ok() && i < outputs.size(); ++i)
+      if (may_limit(params, i)) status = apply_limit(graph_, output_names[i], outputs[i]);
     if (!status.ok()) return std::move(status).with_context("node '" + name + "'");
     for (size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i].late != 0 && graph_.limits_.contains(output_names[i])) graph_.used_limits_.insert(output_names[i]);

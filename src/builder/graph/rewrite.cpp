@@ -299,15 +299,19 @@ class Driver {
   }
 
   // Nodes up to the deepest pattern's length behind a changed value.
-  std::vector<bool> behind_changes() const {
+  std::vector<bool> behind_changes() {
     std::vector<bool> wanted(graph_.node_count(), false);
     std::vector<NodeId> front, behind;
+    // A value that thousands read changes thousands of times; its readers are listed once.
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
     for (ValueId value : changed_) {
       const Value& v = graph_.value(value);
       if (v.producer != kNone) front.push_back(v.producer);
       front.insert(front.end(), v.users.begin(), v.users.end());
     }
     for (size_t step = 0; step <= depth_ && !front.empty(); ++step) {
+      work_so_far.visits += front.size();
       behind.clear();
       for (NodeId id : front) {
         if (wanted[id]) continue;

@@ -310,6 +310,10 @@ Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vect
     model_.problems.add_node(code, quoted(label) + " (" + printable(node.op_type()) + ", " + (node.domain().empty() ? "ai.onnx" : printable(node.domain())) +
                                  " " + std::to_string(version) + ", inputs " + (inputs_known ? describe(inputs) : "unknown") + ")", reason);
   };
+  if (node.output_size() == 0) {
+    refuse("it has no outputs; remove it", StatusCode::kInvalidModel);
+    return {};
+  }
   const bool is_default = node.domain().empty() || node.domain() == "ai.onnx";
   const auto control_flow = is_default ? find_control_flow(node.op_type()) : nullptr;
   const ImporterFunction importer = find_importer(node.domain(), node.op_type());
