@@ -89,7 +89,9 @@ Expected<OwnedPlan> plan_for(const Graph& graph, const DeviceInfo& device, bool 
       INGOT_TRY(options.calibration->next(sample).take_status());
     }
     // The engine under test shares the plan's memory; the plan is copied, its bytes are not.
-    INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, {options.threads, options.cpu_level, true}));
+    RuntimeOptions runtime{options.threads, options.cpu_level, true};
+    runtime.loop_limit = kVerifiedIterations;
+    INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, runtime));
     INGOT_ASSIGN(verified, verify_engine(graph, emitted, engine, sample, options.stop));
   }
   emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);

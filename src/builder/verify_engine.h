@@ -11,6 +11,9 @@
 
 namespace ingot {
 
+// RuntimeOptions::loop_limit of an engine under verification: what more iterations would show, these show.
+inline constexpr int64_t kVerifiedIterations = 1000;
+
 struct VerifyResult {
   int64_t steps = 0, exact_steps = 0;  // compared in all; of these to the byte
   double largest_error = 0;            // of float results, relative to the largest magnitude of their tensor

@@ -48,6 +48,7 @@ struct Options {
   uint64_t seed = 1;  // of the order in which warps take turns
   int threads = 0;    // 0: as many as the machine has
   bool check_unwritten_global = true;
+  bool check_unwritten_shared = true;  // CUTLASS reads rows past the matrix that it never wrote, and drops what comes of them
   int max_failures = 8;
   uint64_t max_steps = 400'000'000;  // warp instructions of one block; more is endless
 };

@@ -209,11 +209,15 @@ Exec select_float(const Match& m, Instruction& i) {
 }
 
 #define MMA "mma sync aligned "
-#define INTEGER " row col satfinite? s32 u8|s8 u8|s8 s32"
+#define INTEGER " row col satfinite? s32 u8|s8 u8|s8 s32 satfinite?"  // CUTLASS writes it last
 constexpr Form kForms[] = {
     {"ldmatrix sync aligned m8n8 x1 trans? shared|shared::cta? b16", "=1b32 a", select_matrix<true>},
     {"ldmatrix sync aligned m8n8 x2 trans? shared|shared::cta? b16", "=2b32 a", select_matrix<true>},
     {"ldmatrix sync aligned m8n8 x4 trans? shared|shared::cta? b16", "=4b32 a", select_matrix<true>},
+    // CUTLASS writes the number of matrices first, which ptxas takes.
+    {"ldmatrix sync aligned x1 m8n8 trans? shared|shared::cta? b16", "=1b32 a", select_matrix<true>},
+    {"ldmatrix sync aligned x2 m8n8 trans? shared|shared::cta? b16", "=2b32 a", select_matrix<true>},
+    {"ldmatrix sync aligned x4 m8n8 trans? shared|shared::cta? b16", "=4b32 a", select_matrix<true>},
     {"stmatrix sync aligned m8n8 x1 trans? shared|shared::cta? b16", "a 1b32", select_matrix<false>},
     {"stmatrix sync aligned m8n8 x2 trans? shared|shared::cta? b16", "a 2b32", select_matrix<false>},
     {"stmatrix sync aligned m8n8 x4 trans? shared|shared::cta? b16", "a 4b32", select_matrix<false>},

@@ -50,6 +50,7 @@ void check_shared_bounds(Warp& w, const Instruction& i, int lane, uint64_t addre
 
 void report_shared(Warp& w, const Instruction& i, int lane, const SharedFinding& found) {
   if (found.problem == SharedProblem::kNone) return;
+  if (found.problem == SharedProblem::kUnwritten && !w.block->options->check_unwritten_shared) return;
   const Kernel& kernel = *w.block->kernel;
   const auto other = [&](const char* did) {
     return std::string(": thread ") + std::to_string(found.other_thread) + " " + did + " it, " +

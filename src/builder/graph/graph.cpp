@@ -27,10 +27,18 @@ std::vector<NodeId> Graph::topological_order() const {
   return order;
 }
 
+void Graph::add_used_limits(std::set<std::string>& used) const {
+  used.insert(used_limits_.begin(), used_limits_.end());
+  for (const Node& node : nodes_)
+    for (const Graph& body : node.bodies) body.add_used_limits(used);
+}
+
 std::vector<std::string> Graph::unused_limits() const {
+  std::set<std::string> used;
+  add_used_limits(used);
   std::vector<std::string> unused;
   for (const auto& [tensor, shape] : limits_)
-    if (!used_limits_.contains(tensor)) unused.push_back(tensor);
+    if (!used.contains(tensor)) unused.push_back(tensor);
   return unused;
 }
 

@@ -77,7 +77,7 @@ class Graph {
   // The user's limits of late dims, by tensor: kDynamic in a dim without one.
   const std::map<std::string, Shape>& limits() const { return limits_; }
   void set_limits(std::map<std::string, Shape> limits) { limits_ = std::move(limits); }
-  std::vector<std::string> unused_limits() const;
+  std::vector<std::string> unused_limits() const;  // of this graph and the bodies in it
 
   // Live nodes, producers before users; ties by id.
   std::vector<NodeId> topological_order() const;
@@ -106,6 +106,7 @@ class Graph {
 
  private:
   friend class GraphEditor;
+  void add_used_limits(std::set<std::string>& used) const;
   std::vector<Node> nodes_;
   std::vector<Value> values_;
   std::vector<ValueId> inputs_, outputs_;

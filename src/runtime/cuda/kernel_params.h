@@ -162,6 +162,38 @@ struct ReduceF32 {          // one block for each result
   int64_t kept_dims[8], kept_strides[8], reduced_dims[8], reduced_strides[8];
 };
 
+struct EpilogueF32 {        // y = f(alpha·sum + bias[column] + residual)
+  const float *bias, *residual;  // may be null; residual lies as out
+  float* out;
+  float multiplier, alpha, beta;
+  int32_t function;         // UnaryFunction
+  int32_t channels;         // from row to row of out, where rows are dense
+};
+
+// Products of `matrices` pairs, each y[rows, columns] = a[rows, k]·b[k, columns]. In a convolution rows are output pixels, matrices
+// are groups, and k = (tap, channel). Strides are in elements.
+struct GemmF32 {
+  const float *a, *b;
+  int64_t rows;
+  int32_t columns, k, row_tiles;
+  int32_t batch_rank;       // matrix i: index over batch_dims, last one fastest
+  int64_t batch_dims[8], a_batch[8], b_batch[8];
+  int64_t a_image, a_row, a_channel;      // image: convolution only; row: a matrix row, or an input pixel
+  int64_t b_tap, b_channel, b_column;
+  int64_t out_batch, out_plane, out_image, out_row, out_column;  // row r: r / plane·image + r % plane·row
+  int32_t bias_batch, group_channels;
+  Image image;
+  EpilogueF32 epilogue;
+};
+
+struct DepthwiseF32 {       // one thread for each result
+  const float *x, *weights; // weights as in the model: [channel][tap]
+  int64_t elements;
+  Image image;
+  int32_t channels, x_channels_last, y_channels_last;
+  EpilogueF32 epilogue;
+};
+
 struct AttentionF32 {       // one block for each query row
   const float *q, *k, *v, *mask;
   float* y;
