@@ -5,6 +5,7 @@
 """
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -257,10 +258,10 @@ def gpu_plans():
     expect(done.returncode == 0, f"engine-build --targets: {done.stderr}")
     for tool, *rest in (("engine-inspect", "--json", "gpu.json"), ("engine-run", "--seconds", "0.05"),
                         ("engine-check", "--reference", DIGITS / "digits.onnx", "--data", DIGITS / "test", "--preprocess", DIGITS / "preprocess.txt")):
-        done = run(tool, "gpu.engine", *rest, code=0, errors=1)
-        expect(done.stderr.startswith(f"{tool}: note: on the CPU (cpu-x86-64)"), f"{tool}: says nothing of the GPU's plan: {done.stderr}")
+        done = run(tool, "gpu.engine", *rest, code=0)
+        expect(re.fullmatch(f"{tool}: note: on the CPU \\(cpu-[^)]*\\), .*\n", done.stderr), f"{tool}: says nothing of the GPU's plan: {done.stderr}")
         if tool == "engine-run":
-            expect("target cpu-x86-64" in done.stdout.splitlines(), f"engine-run: names no plan: {done.stdout}")
+            expect(done.stdout.startswith("target cpu-"), f"engine-run: names no plan: {done.stdout}")
     expect(keys(work / "gpu.json", "targets").get("targets") == ["cpu-x86-64", "cuda-sm_80"], "engine-inspect: does not list all targets")
     run("engine-run", "gpu.engine", "--backend", "cuda", code=3, errors=1)
     run("engine-run", "gpu.engine", "--backend", "cpu", "--seconds", "0.05", code=0, errors=0)
