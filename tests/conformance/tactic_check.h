@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -16,7 +17,8 @@ namespace ingot {
 
 inline std::vector<TestProblem> all_problems() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(INGOT_SOURCE_DIR "/tests/cases/problems"))
+  const char* moved = std::getenv("INGOT_SOURCE_DIR");  // where a program built elsewhere finds the tree
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(moved ? moved : INGOT_SOURCE_DIR) + "/tests/cases/problems"))
     if (entry.path().extension() == ".txt") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<TestProblem> problems;
