@@ -197,7 +197,7 @@ TEST(EngineFile, DamageIsNamed) {
   expect(error([](auto& b) { b.back() ^= std::byte{1}; }), "section 'blobs': checksum does not match");
   const Status version = error([](auto& b) { b[8] = std::byte{3}; });
   EXPECT_EQ(version.code(), StatusCode::kVersionMismatch);
-  EXPECT_EQ(version.message(), "engine: format 3.1 is newer than this runtime: got 3.1, need 1.x; "
+  EXPECT_EQ(version.message(), "engine: format 3.2 is newer than this runtime: got 3.2, need 1.x; "
                                "rebuild the engine or update the runtime");
   std::vector<std::byte> shifted(good.size() + 64);
   const auto memory = aligned_copy(shifted.data(), shifted.size());
