@@ -92,7 +92,7 @@ std::string clashing_paths(const Flags& flags, const std::string& timing_cache, 
 Status fill_options(const Flags& flags, BuildOptions& options) {
   for (const std::string& text : flags.profiles) {
     INGOT_ASSIGN(ShapeProfile profile, parse_profile(text));
-    options.profiles.push_back(std::move(profile));
+    add_profile(options, std::move(profile));
   }
   for (const std::string& text : flags.limits) {
     INGOT_ASSIGN(TensorLimit limit, parse_limit(text));
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
   app.add_option("--calib-samples", options.max_calibration_samples, "uses at most this many samples (0: all)")->capture_default_str()->check(CLI::NonNegativeNumber);
   app.add_option("--float-layer", options.float_layers, "keeps a layer or tensor in float (may be repeated)")->type_name("NAME");
   cli::add_sample_flags(app, samples);
-  app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
+  app.add_option("--profile", flags.profiles, "dims of dynamic inputs, min:opt:max, as 'x=1x3x48x32:1x3x48x320:8x3x48x960'; several parted by commas; a second one of an input opens a further profile of the engine")->delimiter(',')->type_name("PROFILE")->check(CLI::Validator(cli::check_profile, ""));
   app.add_option("--limit", flags.limits, "the most that a tensor's dims may be where they depend on data, as 'boxes=1000x4', ? for no limit; several parted by commas")->delimiter(',')->type_name("LIMIT")->check(CLI::Validator(cli::check_limit, ""));
   app.add_option("--threads", options.threads, "threads that a run will use; tuned for")->capture_default_str()->check(CLI::Range(1, 1024));
   cli::add_cpu_level_option(app, options.cpu_level);

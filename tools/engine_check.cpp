@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
@@ -120,9 +121,18 @@ Status check(const Flags& flags) {
   options.calibration = files.source.get();  // for the shapes only
   for (const TensorInfo& input : engine.inputs()) options.profiles.push_back({input.name, input.min, input.opt, input.max});
   // Tensors whose size depends on data are held to the same limits.
-  for (const Step& step : engine.plan().steps)
-    for (uint32_t slot : step.outputs)
-      if (step.late && slot != kNoIndex) options.limits.push_back({engine.plan().slots[slot].name, engine.plan().slots[slot].max_shape});
+  std::map<std::string, Shape> limits;
+  for (size_t p = 0; p < engine.profiles(); ++p) {
+    const Plan& plan = engine.plan(p);
+    for (const Step& step : plan.steps)
+      for (uint32_t slot : step.outputs) {
+        if (!step.late || slot == kNoIndex) continue;
+        const auto [at, is_new] = limits.emplace(plan.slots[slot].name, plan.slots[slot].max_shape);
+        for (int i = 0; !is_new && i < std::min(at->second.rank, plan.slots[slot].max_shape.rank); ++i)
+          at->second[i] = std::max(at->second[i], plan.slots[slot].max_shape[i]);
+      }
+  }
+  for (const auto& [tensor, shape] : limits) options.limits.push_back({tensor, shape});
   cli::ProgressLine line;
   options.progress = [&](const Progress& p) { line.update("building the reference: " + std::string(p.stage), p.done, p.total, p.seconds_left); };
   options.stop = cli::stop_on_interrupt();

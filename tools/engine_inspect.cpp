@@ -82,6 +82,18 @@ int main(int argc, char** argv) {
   std::printf("\n");
   print_tensors("input ", engine->inputs(), true);
   print_tensors("output", engine->outputs(), false);
+  auto profiles = nlohmann::json::array();
+  for (size_t i = 0; i < engine->profiles(); ++i) {
+    nlohmann::json ranges = nlohmann::json::object();
+    std::string line;
+    for (const TensorInfo& input : engine->inputs(i)) {
+      const std::string range = to_string(input.min) + ":" + to_string(input.opt) + ":" + to_string(input.max);
+      ranges[input.name] = range;
+      line += " " + input.name + "=" + range;
+    }
+    profiles.push_back(std::move(ranges));
+    if (engine->profiles() > 1) std::printf("profile %zu:%s, %zu steps\n", i + 1, line.c_str(), engine->plan(i).steps.size());
+  }
   std::printf("arena %.1f KB for each context, weights %.1f KB shared, %zu steps\n", static_cast<double>(engine->arena_bytes()) / 1e3,
               static_cast<double>(engine->weight_bytes()) / 1e3, engine->plan().steps.size());
   if (engine->run_allocates()) std::printf("runs allocate: some layers are oneDNN's, permitted by --tactics\n");
@@ -101,7 +113,7 @@ int main(int argc, char** argv) {
     return cli::fail(kTool, Status(StatusCode::kInvalidEngine, "'" + path + "': its build report cannot be read"));
   }
   nlohmann::json json = {{"target", engine->target()}, {"targets", *targets}, {"remark", engine->remark()}, {"model_hash", engine->model_hash()}, {"arena_bytes", engine->arena_bytes()},
-                         {"weight_bytes", engine->weight_bytes()}, {"run_allocates", engine->run_allocates()},
+                         {"weight_bytes", engine->weight_bytes()}, {"run_allocates", engine->run_allocates()}, {"profiles", profiles},
                          {"report", report.is_discarded() ? nlohmann::json() : report}};
   return cli::finish(kTool, cli::write_json(standard, json));
 }

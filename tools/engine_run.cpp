@@ -62,7 +62,7 @@ Expected<Engine> load(const Flags& flags, SampleSource* samples) {
   options.calibration = samples;  // for the shapes only
   for (const std::string& text : flags.profiles) {
     INGOT_ASSIGN(ShapeProfile profile, parse_profile(text));
-    options.profiles.push_back(std::move(profile));
+    add_profile(options, std::move(profile));
   }
   for (const std::string& text : flags.limits) {
     INGOT_ASSIGN(TensorLimit limit, parse_limit(text));

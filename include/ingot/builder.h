@@ -31,6 +31,9 @@ struct ShapeProfile {
 };
 // "x=1x3x48x32:1x3x48x320:8x3x48x960"; a single shape stands for all three.
 Expected<ShapeProfile> parse_profile(std::string_view text);
+struct BuildOptions;
+// Adds to the options' latest profile; where that has one of the same input already, opens a further profile.
+void add_profile(BuildOptions& options, ShapeProfile profile);
 
 // The most that a tensor's dims may be where they depend on data, as the boxes that a detector finds: sizes memory. A run that
 // needs more fails with an error that names the tensor. Only needed where no bound can be proven; a lower one saves memory.
@@ -50,7 +53,11 @@ struct Progress {
 struct BuildOptions {
   bool int8 = false;
   bool fp16 = false;  // permits half precision: storage on a CPU, arithmetic on a GPU
-  std::vector<ShapeProfile> profiles;
+  std::vector<ShapeProfile> profiles;   // one for each dynamic input
+  // Further profiles of the same engine, each with one for every dynamic input; 16 in all, for the CPU only. Each is tuned and
+  // planned for itself. They share weights, wherever a layer got the same kernel, and a context's arena; in a run the first
+  // that holds the inputs' shapes serves.
+  std::vector<std::vector<ShapeProfile>> more_profiles;
   std::vector<TensorLimit> limits;
 
   SampleSource* calibration = nullptr;  // needed for int8 unless the model brings Q/DQ or a table is given

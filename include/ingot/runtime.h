@@ -39,7 +39,8 @@ struct TensorInfo {
   std::string name;
   DataType dtype;
   Shape shape;                // kDynamic where it varies
-  Shape min, opt, max;        // the built profile; for outputs only max (and min = opt = max)
+  Shape min, opt, max;        // the built profile, of several: the smallest min, the first's opt, the largest max; for
+                              // outputs only max (and min = opt = max)
 };
 
 struct Buffer {
@@ -57,7 +58,9 @@ class ExecutionContext {
   // depends on data (see shape()) needs room for TensorInfo::max. A GPU's context takes device memory too, and works in it
   // without a copy.
   Status bind(std::string_view tensor, void* data, size_t bytes);
-  // Sets the shape of an input, inside the built profile; output shapes follow. Allocates nothing.
+  // Sets the shape of an input, inside the built profile; output shapes follow. Of several profiles, the first that holds the
+  // shapes of all inputs serves: which, is seen at the next run() or shape() of an output, whose error says what is outside of
+  // all. Allocates nothing.
   Status set_shape(std::string_view tensor, const Shape& shape);
   // The current concrete shape of an input or output. The shape of an output that depends on data (the boxes that were found,
   // say) is that of the last run; before it, and after set_shape(), its upper bound. Its elements lie row-major, without gaps.
@@ -89,6 +92,8 @@ class Engine {
 
   std::vector<TensorInfo> inputs() const;
   std::vector<TensorInfo> outputs() const;
+  size_t profiles() const;                 // that the engine was built for: 1…16, in the order of preference
+  std::vector<TensorInfo> inputs(size_t profile) const;  // in that profile alone
   size_t arena_bytes() const;              // memory of one context without its own I/O buffers
   size_t weight_bytes() const;             // constants and packed weights, shared by all contexts
   std::string_view report_json() const;    // the builder's decisions and reasons; may be empty
@@ -97,7 +102,7 @@ class Engine {
   bool run_allocates() const;
   std::string_view target() const;         // of the plan that was loaded, as "cpu-x86-64" or "cuda-sm_80"
   std::string_view remark() const;         // why a better plan of the file was not taken; empty if there is nothing to say
-  const Plan& plan() const;                // for tools; see src/runtime/plan.h
+  const Plan& plan(size_t profile = 0) const;  // for tools; see src/runtime/plan.h
   Expected<ExecutionContext> create_context() const;
 
   struct Impl;

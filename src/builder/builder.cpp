@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -73,8 +74,23 @@ Expected<TimingCache> load_timing_cache(const std::string& path) {
   return cache;
 }
 
-// Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine.
-Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_here, TimingCache& cache, const BuildOptions& options) {
+// Whether an engine takes the shapes of a sample; what else may be wrong with it, feed_sample() says.
+bool holds(const Engine& engine, std::span<const NamedTensor> sample) {
+  const std::vector<TensorInfo> inputs = engine.inputs();
+  for (size_t k = 0; k < sample.size(); ++k) {
+    auto input = std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& info) { return info.name == sample[k].name; });
+    if (input == inputs.end() && k < inputs.size()) input = inputs.begin() + static_cast<std::ptrdiff_t>(k);
+    if (input == inputs.end() || input->min.rank != sample[k].shape.rank) continue;
+    for (int i = 0; i < input->min.rank; ++i)
+      if (sample[k].shape[i] < input->min[i] || sample[k].shape[i] > input->max[i]) return false;
+  }
+  return true;
+}
+
+// Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine. `one_of_several`: the
+// samples may be for other profiles.
+Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_here, TimingCache& cache, const BuildOptions& options,
+                             bool one_of_several = false) {
   device.allow_f16 = options.fp16;
   const bool measured = options.tune && !options.reference_only && device.backend == Backend::kCpu;
   const auto costs = measured ? make_measured_cost(device, cache, options.time_budget_s) : make_estimated_cost(device);
@@ -93,6 +109,7 @@ Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_he
     RuntimeOptions runtime{options.threads, options.cpu_level, true};
     runtime.loop_limit = kVerifiedIterations;
     INGOT_ASSIGN(const Engine engine, make_engine(OwnedPlan{emitted.owned.plan, emitted.owned.owners, {}}, runtime));
+    if (one_of_several && !holds(engine, sample)) sample.clear();
     INGOT_ASSIGN(verified, verify_engine(graph, emitted, engine, sample, options.stop));
   }
   emitted.owned.report_json = build_report_json(graph, selection, emitted, device, options, verified);
@@ -100,19 +117,83 @@ Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_he
 }
 
 struct Built {
-  OwnedPlan plan;                 // for the CPU: every engine has one
+  OwnedPlan plan;                 // for the CPU: every engine has one, or one for each profile
   std::vector<OwnedPlan> others;  // for options.targets
   std::optional<CalibrationTable> table;
   std::vector<std::string> warnings;
 };
 
+nlohmann::ordered_json profile_report(const Plan& plan, const nlohmann::ordered_json& report) {
+  nlohmann::ordered_json entry;
+  for (const ProfileEntry& range : plan.profile)
+    entry["inputs"][plan.slots[range.slot].name] = to_string(range.min) + ":" + to_string(range.opt) + ":" + to_string(range.max);
+  for (const char* key : {"summary", "memory", "verified"}) entry[key] = report[key];
+  return entry;
+}
+
+// The contents of blobs, bodies' included: those of plans made one by one are equal, but not at one place.
+void collect_blobs(const Plan& plan, std::set<std::string_view>& blobs) {
+  for (const auto& blob : plan.blobs) blobs.emplace(reinterpret_cast<const char*>(blob.data()), blob.size());
+  for (const Plan& body : plan.bodies) collect_blobs(body, blobs);
+}
+
+// One plan for each profile, from a graph of its own, since passes fold what a profile fixes. The report is the first's, with a
+// summary of each.
+Expected<OwnedPlan> plan_profiles(const std::string& model_path, const BuildOptions& options, const DeviceInfo& device, TimingCache& cache) {
+  OwnedPlan all;
+  nlohmann::ordered_json report, summaries;
+  const size_t count = 1 + options.more_profiles.size();
+  uint64_t arena = 0;
+  for (size_t i = 0; i < count; ++i) {
+    BuildOptions own = options;
+    own.more_profiles.clear();
+    own.time_budget_s = options.time_budget_s / static_cast<double>(count);
+    if (i != 0) own.profiles = options.more_profiles[i - 1];
+    if (i != 0) own.dump_graphs_dir.clear();
+    const std::string where = "profile " + std::to_string(i + 1);
+    auto graph = make_float_graph(model_path, own);
+    Status quantised = graph.ok() ? run_quantise_passes(*graph, own) : graph.take_status();
+    if (!quantised.ok()) return std::move(quantised).with_context(where);
+    auto made = plan_for(*graph, device, true, cache, own, true);
+    if (!made.ok()) return made.take_status().with_context(where);
+    const auto made_report = nlohmann::ordered_json::parse(made->report_json);
+    summaries.push_back(profile_report(made->plan, made_report));
+    arena = std::max(arena, made->plan.arena_bytes);
+    all.owners.insert(all.owners.end(), made->owners.begin(), made->owners.end());
+    if (i == 0) report = made_report;
+    if (i == 0) all.plan = std::move(made->plan);
+    else all.more.push_back(std::move(made->plan));
+  }
+  std::set<std::string_view> blobs;
+  collect_blobs(all.plan, blobs);
+  for (const Plan& plan : all.more) collect_blobs(plan, blobs);
+  uint64_t weights = 0;
+  for (std::string_view blob : blobs) weights += blob.size();
+  report["memory"]["arena_bytes"] = arena;
+  report["memory"]["weight_bytes"] = weights;
+  report["profiles"] = std::move(summaries);
+  all.report_json = report.dump(1);
+  return all;
+}
+
+Status check_profile_count(const BuildOptions& options) {
+  if (options.more_profiles.size() >= kMaxProfiles)
+    return Status(StatusCode::kInvalidArgument, "profiles: got " + std::to_string(1 + options.more_profiles.size()) + ", need at most " + std::to_string(kMaxProfiles));
+  if (!options.more_profiles.empty() && !options.targets.empty())
+    return Status(StatusCode::kUnsupported, "several profiles are for the CPU only: leave out --targets, or give one --profile for each input");
+  return {};
+}
+
 Expected<Built> build_plan(const std::string& model_path, const BuildOptions& given) {
   BuildOptions options = given;
   INGOT_TRY(check_pass_names(options.disabled_passes));
   INGOT_TRY(check_libraries(options.tactic_libraries));
+  INGOT_TRY(check_profile_count(options));
+  const bool several = !options.more_profiles.empty();
+  const bool calibrates = options.int8 && !options.calibration_table && options.calibration;
   Built built;
   INGOT_ASSIGN(TimingCache cache, load_timing_cache(options.timing_cache));
-  INGOT_ASSIGN(Graph graph, make_float_graph(model_path, options));
+  INGOT_ASSIGN(Graph graph, make_float_graph(model_path, several && calibrates ? with_widest_profile(options) : options));
 
   for (const std::string& tensor : graph.unused_limits())
     built.warnings.push_back("limit of '" + tensor + "': no tensor of that name has a size that depends on data");
@@ -134,10 +215,13 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     }
   }
   INGOT_TRY(check_float_layers(graph, options.float_layers));
-  INGOT_TRY(run_quantise_passes(graph, options));
-
   const DeviceInfo device = cpu_device({options.threads, options.cpu_level, true});
-  INGOT_ASSIGN(built.plan, plan_for(graph, device, true, cache, options));
+  if (several) {
+    INGOT_ASSIGN(built.plan, plan_profiles(model_path, options, device, cache));
+  } else {
+    INGOT_TRY(run_quantise_passes(graph, options));
+    INGOT_ASSIGN(built.plan, plan_for(graph, device, true, cache, options));
+  }
   if (!options.timing_cache.empty() && cache.changed()) {
     const std::string text = cache.to_text();
     INGOT_TRY(write_file_atomically(options.timing_cache, std::as_bytes(std::span(text))));
@@ -203,6 +287,13 @@ Expected<ShapeProfile> parse_profile(std::string_view text) {
   return profile;
 }
 
+void add_profile(BuildOptions& options, ShapeProfile profile) {
+  std::vector<ShapeProfile>& latest = options.more_profiles.empty() ? options.profiles : options.more_profiles.back();
+  const bool known = std::any_of(latest.begin(), latest.end(), [&](const ShapeProfile& p) { return p.input == profile.input; });
+  if (known) options.more_profiles.push_back({std::move(profile)});
+  else latest.push_back(std::move(profile));
+}
+
 Expected<TensorLimit> parse_limit(std::string_view text) {
   const size_t equals = text.rfind('=');
   const auto shape = equals == std::string_view::npos ? std::nullopt : parse_shape(text.substr(equals + 1));
@@ -216,6 +307,7 @@ Expected<BuildResult> build(const std::string& model_path, const BuildOptions& o
     INGOT_ASSIGN(Built built, build_plan(model_path, options));
     BuildResult result;
     std::vector<EngineTarget> targets = {{&built.plan.plan}};
+    for (const Plan& more : built.plan.more) targets.push_back({&more});
     for (const OwnedPlan& other : built.others) targets.push_back({&other.plan});
     INGOT_ASSIGN(result.engine, encode_engine(targets, built.plan.report_json));
     result.report_json = std::move(built.plan.report_json);
@@ -235,13 +327,20 @@ Expected<Engine> build_and_load(const std::string& model_path, const BuildOption
 Expected<CalibrationTable> calibrate(const std::string& model_path, const BuildOptions& options) {
   return guarded<CalibrationTable>([&]() -> Expected<CalibrationTable> {
     if (!options.calibration) return Status(StatusCode::kInvalidArgument, "calibration: no samples given");
-    INGOT_ASSIGN(const Graph graph, make_float_graph(model_path, options));
+    INGOT_ASSIGN(const Graph graph, make_float_graph(model_path, with_widest_profile(options)));
     return calibrate_graph(graph, options);
   });
 }
 
 Expected<std::string> check_model(const std::string& model_path, const BuildOptions& options) {
-  return guarded<std::string>([&]() -> Expected<std::string> { return check_report_json(model_path, options); });
+  return guarded<std::string>([&]() -> Expected<std::string> {
+    for (const std::vector<ShapeProfile>& bucket : options.more_profiles) {
+      BuildOptions own = options;
+      own.profiles = bucket;
+      INGOT_TRY(check_report_json(model_path, own).take_status());
+    }
+    return check_report_json(model_path, options);  // the first profile's
+  });
 }
 
 Expected<std::vector<std::string>> model_input_names(const std::string& model_path) {

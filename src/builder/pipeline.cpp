@@ -53,6 +53,24 @@ Status check_float_layers(const Graph& graph, const std::vector<std::string>& na
   return {};
 }
 
+BuildOptions with_widest_profile(const BuildOptions& options) {
+  BuildOptions widest = options;
+  widest.more_profiles.clear();
+  for (const std::vector<ShapeProfile>& bucket : options.more_profiles)
+    for (const ShapeProfile& more : bucket) {
+      const auto known = std::find_if(widest.profiles.begin(), widest.profiles.end(), [&](const ShapeProfile& p) { return p.input == more.input; });
+      if (known == widest.profiles.end()) {
+        widest.profiles.push_back(more);
+        continue;
+      }
+      for (int i = 0; i < std::min(known->min.rank, more.min.rank); ++i) {
+        known->min[i] = std::min(known->min[i], more.min[i]);
+        known->max[i] = std::max(known->max[i], more.max[i]);
+      }
+    }
+  return widest;
+}
+
 Expected<Graph> make_float_graph(const std::string& model_path, const BuildOptions& options) {
   ImportOptions import_options;
   INGOT_ASSIGN(import_options.profiles, derive_profiles(model_path, options));

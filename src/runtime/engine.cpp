@@ -129,9 +129,18 @@ Status load_steps(Engine::Impl& engine, const Plan& plan, LoadedPlan& loaded) {
   return {};
 }
 
+std::string profile_name(size_t index) { return "profile " + std::to_string(index + 1); }
+
 Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options, std::string remark) {
   INGOT_TRY(check_options(options));
   INGOT_TRY(validate_plan(owned.plan));
+  if (owned.more.size() >= kMaxProfiles)
+    return Status(StatusCode::kInvalidEngine, "profiles: got " + std::to_string(owned.more.size() + 1) + ", need at most " + std::to_string(kMaxProfiles));
+  for (size_t i = 0; i < owned.more.size(); ++i) {
+    Status status = validate_plan(owned.more[i]);
+    if (status.ok()) status = validate_same_network(owned.plan, owned.more[i]);
+    if (!status.ok()) return std::move(status).with_context(profile_name(i + 1));
+  }
   auto engine = std::make_shared<Engine::Impl>();
   engine->owned = std::move(owned);
   engine->options = options;
@@ -141,8 +150,13 @@ Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options, std::
     INGOT_ASSIGN(engine->device, find_device(Backend::kCuda));
     engine->device.threads = options.threads;
     engine->device.allow_f16 = true;  // permitted, or not used, when the plan was made
+    if (!engine->owned.more.empty()) return Status(StatusCode::kUnsupported, "several profiles are not supported on a GPU; build with one --profile for each input");
   }
-  INGOT_TRY(load_steps(*engine, engine->plan(), engine->loaded));
+  engine->loaded.resize(engine->profiles());
+  for (size_t i = 0; i < engine->profiles(); ++i) {
+    Status status = load_steps(*engine, engine->plan(i), engine->loaded[i]);
+    if (!status.ok()) return i == 0 ? std::move(status) : std::move(status).with_context(profile_name(i));
+  }
   if (engine->device.backend != Backend::kCpu) {
     if (engine->shared_workspace_bytes != 0)
       return Status(StatusCode::kInvalidEngine, "a step needs more workspace than planned; rebuild the engine");
@@ -209,13 +223,33 @@ const EngineFile::Target* best_cuda_target(const EngineFile& file, int capabilit
   return best;
 }
 
+// The further rows of a target: its plans for other profiles. Each has bytes of its own, so that what is decoded is bounded by
+// the file's size.
+Status decode_more(const EngineFile& file, const EngineFile::Target& first, OwnedPlan& owned) {
+  const std::byte* end = first.plan.data() + first.plan.size();
+  for (const EngineFile::Target& row : file.targets) {
+    if (&row == &first || row.name != first.name) continue;
+    const std::string where = profile_name(owned.more.size() + 1);
+    if (owned.more.size() + 1 >= kMaxProfiles) return Status(StatusCode::kInvalidEngine, where + ": need at most " + std::to_string(kMaxProfiles));
+    if (row.plan.data() < end) return Status(StatusCode::kInvalidEngine, where + ": its plan overlaps another, or stands before it");
+    end = row.plan.data() + row.plan.size();
+    Expected<Plan> plan = decode_plan(row.plan, file.blobs);
+    if (!plan.ok()) return plan.take_status().with_context(where);
+    owned.more.push_back(*std::move(plan));
+  }
+  return {};
+}
+
 Expected<Engine> load_target(const EngineFile& file, const EngineFile::Target& target, std::shared_ptr<const void> owner,
                              const RuntimeOptions& options, std::string remark) {
   INGOT_ASSIGN(Plan plan, decode_plan(target.plan, file.blobs));
   if (plan.target != target.name)
     return Status(StatusCode::kInvalidEngine, "target: got plan of '" + plan.target + "', need '" + target.name + "'");
   OwnedPlan owned{std::move(plan), {std::move(owner)}, std::string(file.report_json)};
-  INGOT_TRY(Widener(owned, 4 * file.blobs.size()).widen_all(owned.plan));
+  if (!target.name.starts_with("cuda-")) INGOT_TRY(decode_more(file, target, owned));
+  Widener widener(owned, 4 * file.blobs.size());
+  INGOT_TRY(widener.widen_all(owned.plan));
+  for (Plan& more : owned.more) INGOT_TRY(widener.widen_all(more));
   return load_plan(std::move(owned), options, std::move(remark));
 }
 
@@ -223,7 +257,8 @@ Expected<Engine> load_bytes(std::span<const std::byte> bytes, std::shared_ptr<co
   INGOT_TRY(check_options(options));
   INGOT_ASSIGN(const EngineFile file, read_engine_file(bytes, options.verify_checksums));
   std::string offered, remark;
-  for (const EngineFile::Target& target : file.targets) offered += (offered.empty() ? "" : ", ") + target.name;
+  for (size_t i = 0; i < file.targets.size(); ++i)
+    if (i == 0 || file.targets[i].name != file.targets[i - 1].name) offered += (i == 0 ? "" : ", ") + file.targets[i].name;
   if (options.backend != "cpu") {
     const bool has_plan = offered.find("cuda-") != std::string::npos;
     const Expected<DeviceInfo> device = has_plan ? find_device(Backend::kCuda) : Expected<DeviceInfo>(no_cuda_plan());
@@ -245,11 +280,29 @@ Expected<Engine> load_bytes(std::span<const std::byte> bytes, std::shared_ptr<co
                                                  std::string(to_string(level)) + "; rebuild the engine with target cpu-x86-64");
 }
 
-TensorInfo info_of(const Engine::Impl& engine, uint32_t index) {
-  const Slot& slot = engine.plan().slots[index];
+TensorInfo info_of(const Engine::Impl& engine, size_t profile, uint32_t index) {
+  const Slot& slot = engine.plan(profile).slots[index];
   TensorInfo info{slot.name, slot.type.dtype, slot.type.shape, slot.max_shape, slot.max_shape, slot.max_shape};
-  if (const ProfileEntry* entry = engine.profile_of(index)) info.min = entry->min, info.opt = entry->opt;
+  if (const ProfileEntry* entry = engine.range_of(profile, index)) info.min = entry->min, info.opt = entry->opt;
   return info;
+}
+
+// What an input or output is over all profiles.
+std::vector<TensorInfo> merged(const Engine::Impl& engine, std::vector<uint32_t> Plan::*tensors) {
+  std::vector<TensorInfo> list;
+  for (uint32_t slot : engine.plan().*tensors) list.push_back(info_of(engine, 0, slot));
+  for (size_t p = 1; p < engine.profiles(); ++p)
+    for (size_t i = 0; i < list.size(); ++i) {
+      const TensorInfo more = info_of(engine, p, (engine.plan(p).*tensors)[i]);
+      TensorInfo& info = list[i];
+      for (int d = 0; d < info.shape.rank; ++d) {
+        if (more.shape[d] != info.shape[d]) info.shape[d] = Shape::kDynamic;
+        info.min[d] = std::min(info.min[d], more.min[d]);
+        info.max[d] = std::max(info.max[d], more.max[d]);
+      }
+      if (tensors == &Plan::outputs) info.min = info.opt = info.max;
+    }
+  return list;
 }
 
 }  // namespace
@@ -265,8 +318,8 @@ DeviceInfo cpu_device(const RuntimeOptions& options) {
   return device;
 }
 
-const ProfileEntry* Engine::Impl::profile_of(uint32_t slot) const {
-  for (const ProfileEntry& entry : plan().profile)
+const ProfileEntry* Engine::Impl::range_of(size_t profile, uint32_t slot) const {
+  for (const ProfileEntry& entry : plan(profile).profile)
     if (entry.slot == slot) return &entry;
   return nullptr;
 }
@@ -296,19 +349,19 @@ Expected<Engine> Engine::load(std::span<const std::byte> file, const RuntimeOpti
   return out_of_memory("load engine");
 }
 
-std::vector<TensorInfo> Engine::inputs() const {
+std::vector<TensorInfo> Engine::inputs() const { return merged(*impl_, &Plan::inputs); }
+std::vector<TensorInfo> Engine::outputs() const { return merged(*impl_, &Plan::outputs); }
+
+size_t Engine::profiles() const { return impl_->profiles(); }
+
+std::vector<TensorInfo> Engine::inputs(size_t profile) const {
   std::vector<TensorInfo> list;
-  for (uint32_t slot : plan().inputs) list.push_back(info_of(*impl_, slot));
+  if (profile >= profiles()) return list;
+  for (uint32_t slot : plan(profile).inputs) list.push_back(info_of(*impl_, profile, slot));
   return list;
 }
 
-std::vector<TensorInfo> Engine::outputs() const {
-  std::vector<TensorInfo> list;
-  for (uint32_t slot : plan().outputs) list.push_back(info_of(*impl_, slot));
-  return list;
-}
-
-size_t Engine::arena_bytes() const { return align_up(plan().arena_bytes) + impl_->shared_workspace_bytes; }
+size_t Engine::arena_bytes() const { return impl_->plan_arena_bytes() + impl_->shared_workspace_bytes; }
 
 size_t Engine::weight_bytes() const {
   std::set<const std::byte*> counted;  // equal blobs are stored once
@@ -318,7 +371,7 @@ size_t Engine::weight_bytes() const {
       if (!blob.empty() && counted.insert(blob.data()).second) bytes += blob.size();
     for (const Plan& body : plan.bodies) self(self, body);
   };
-  add(add, plan());
+  for (size_t i = 0; i < profiles(); ++i) add(add, plan(i));
   return bytes;
 }
 
@@ -327,7 +380,7 @@ std::string_view Engine::model_hash() const { return plan().model_hash; }
 bool Engine::run_allocates() const { return impl_->run_allocates; }
 std::string_view Engine::remark() const { return impl_->remark; }
 std::string_view Engine::target() const { return plan().target; }
-const Plan& Engine::plan() const { return impl_->plan(); }
+const Plan& Engine::plan(size_t profile) const { return impl_->plan(profile); }
 
 Expected<ExecutionContext> Engine::create_context() const try {
   return make_context(impl_);

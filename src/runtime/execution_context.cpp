@@ -18,37 +18,83 @@ Status unknown(std::string_view tensor, const char* what) {
   return Status(StatusCode::kNotFound, "tensor '" + std::string(tensor) + "': the engine has no such " + what);
 }
 
+using Arenas = std::unordered_map<const Plan*, std::byte*>;  // of a plan and all its bodies
+
+Arenas arenas_of(const Plan& plan, std::byte* arena) {
+  Arenas arenas{{&plan, arena}};
+  for (const Step& step : plan.steps)
+    for (uint32_t body : step.bodies) arenas.merge(arenas_of(plan.bodies[body], arena + step.workspace_offset));
+  return arenas;
+}
+
+// What a context needs to run one of the engine's plans. Those of all profiles work in the same arena: nothing in it outlives
+// a change of profile, since the shapes and the values of shape steps are then computed anew.
+struct Variant {
+  Variant(const LoadedPlan& plan_and_kernels, std::byte* arena)
+      : loaded(plan_and_kernels), plan(*loaded.plan), arenas(arenas_of(plan, arena)),
+        shapes(plan, [this](const Plan& owner, uint32_t slot) { return arenas.at(&owner) + owner.slots[slot].offset; }) {}
+
+  const LoadedPlan& loaded;
+  const Plan& plan;
+  const Arenas arenas;
+  ShapePass shapes;
+  std::unique_ptr<PlanRunner> runner;
+  std::vector<const ProfileEntry*> ranges;  // per input
+  std::vector<bool> late;                   // per output: of a late step, which needs memory for its largest shape
+};
+
+// How far a shape of the same rank lies outside of a range; 0: inside.
+double distance(const Shape& shape, const ProfileEntry& range) {
+  double sum = 0;
+  for (int i = 0; i < shape.rank; ++i) {
+    if (shape[i] < range.min[i]) sum += static_cast<double>(range.min[i]) - static_cast<double>(shape[i]);
+    if (shape[i] > range.max[i]) sum += static_cast<double>(shape[i]) - static_cast<double>(range.max[i]);
+  }
+  return sum;
+}
+
 }  // namespace
 
 struct ExecutionContext::Impl {
   Impl(std::shared_ptr<const Engine::Impl> loaded, Arena memory)
-      : engine(std::move(loaded)), plan(engine->plan()), arena(std::move(memory)), pool(engine->options.threads),
-        arenas(arenas_of(plan, arena.at(0))),
-        shapes(plan, [this](const Plan& owner, uint32_t slot) { return arenas.at(&owner) + owner.slots[slot].offset; }) {}
+      : engine(std::move(loaded)), arena(std::move(memory)), pool(engine->options.threads) {
+    for (const LoadedPlan& plan : engine->loaded) variants.push_back(std::make_unique<Variant>(plan, arena.at(0)));
+    now = variants[0].get();
+  }
 
   // An input or output: whose memory it uses.
   struct Binding {
-    uint32_t slot = 0;
+    size_t index = 0;  // among the inputs or the outputs
     bool is_input = false;
-    bool late = false;  // an output of a late step: needs memory for its largest shape
+    Shape shape;       // of an input
+    uint64_t most_bytes = 0;  // at its largest shape in all profiles
     Buffer bound;
     Arena own;
     bool refused = false;  // there was no memory for `own`
     DeviceIo io = {};         // on a GPU: what host memory is copied to or from
     bool on_device = false;   // bound to device memory
   };
-  using Arenas = std::unordered_map<const Plan*, std::byte*>;  // of the plan and all its bodies
 
-  static Arenas arenas_of(const Plan& plan, std::byte* arena);
   Binding* find(std::string_view tensor);
   Binding* find(std::string_view tensor, bool is_input);
+  static uint32_t slot_in(const Plan& plan, const Binding& binding) {
+    return binding.is_input ? plan.inputs[binding.index] : plan.outputs[binding.index];
+  }
+  uint32_t index_of(const Binding& binding) const { return slot_in(now->plan, binding); }
+  const Slot& slot_of(const Binding& binding) const { return now->plan.slots[index_of(binding)]; }
+  // The shape that its memory must have room for.
+  const Shape& shape_to_hold(const Binding& binding) const {
+    if (binding.is_input) return binding.shape;
+    return now->late[binding.index] ? slot_of(binding).max_shape : now->shapes.shape(index_of(binding));
+  }
   uint64_t bytes_now(const Binding& binding) const {
-    const Slot& slot = plan.slots[binding.slot];
-    const Shape& shape = binding.late ? slot.max_shape : shapes.shape(binding.slot);
-    return static_cast<uint64_t>(shape.elements()) * element_bytes(slot.type.dtype);
+    return static_cast<uint64_t>(shape_to_hold(binding).elements()) * element_bytes(slot_of(binding).type.dtype);
   }
   Status check_bound(const Binding& binding) const;
   void prepare();
+  double distance_to(const Variant& variant, const Binding* only) const;
+  Status check_profiles(const Binding* only) const;
+  void choose_variant();
   Status update_shapes();
   void update_pointers();
   Status run();
@@ -60,13 +106,11 @@ struct ExecutionContext::Impl {
   Buffer own_buffer(std::string_view tensor, bool is_input);
 
   const std::shared_ptr<const Engine::Impl> engine;
-  const Plan& plan;
   Arena arena;
   ThreadPool pool;
-  const Arenas arenas;
-  ShapePass shapes;
   RunResources resources;
-  std::unique_ptr<PlanRunner> runner;
+  std::vector<std::unique_ptr<Variant>> variants;  // per profile
+  Variant* now = nullptr;                          // the one that serves
   std::vector<Binding> bindings;  // inputs, then outputs
   StepObserver* observer = nullptr;
   bool shapes_stale = true, pointers_stale = true;
@@ -76,16 +120,9 @@ struct ExecutionContext::Impl {
   std::vector<std::vector<std::byte>> observed_bytes;
 };
 
-ExecutionContext::Impl::Arenas ExecutionContext::Impl::arenas_of(const Plan& plan, std::byte* arena) {
-  Arenas arenas{{&plan, arena}};
-  for (const Step& step : plan.steps)
-    for (uint32_t body : step.bodies) arenas.merge(arenas_of(plan.bodies[body], arena + step.workspace_offset));
-  return arenas;
-}
-
 ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor) {
   for (Binding& binding : bindings)
-    if (plan.slots[binding.slot].name == tensor) return &binding;
+    if (slot_of(binding).name == tensor) return &binding;
   return nullptr;
 }
 
@@ -95,31 +132,90 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 void ExecutionContext::Impl::prepare() {
-  for (uint32_t slot : plan.inputs) bindings.push_back({slot, true, false, {}, {}, false, {}, false});
-  for (uint32_t slot : plan.outputs) bindings.push_back({slot, false, false, {}, {}, false, {}, false});
-  for (const Step& step : plan.steps)
-    for (Binding& binding : bindings)
-      if (step.late && std::find(step.outputs.begin(), step.outputs.end(), binding.slot) != step.outputs.end()) binding.late = true;
-  for (const ProfileEntry& entry : plan.profile) shapes.set_input_shape(entry.slot, entry.opt);
+  const Plan& first = variants[0]->plan;
+  for (size_t i = 0; i < first.inputs.size(); ++i) bindings.push_back({i, true, {}, 0, {}, {}, false, {}, false});
+  for (size_t i = 0; i < first.outputs.size(); ++i) bindings.push_back({i, false, {}, 0, {}, {}, false, {}, false});
+  for (size_t v = 0; v < variants.size(); ++v) {
+    Variant& variant = *variants[v];
+    const Plan& plan = variant.plan;
+    for (uint32_t slot : plan.inputs) variant.ranges.push_back(engine->range_of(v, slot));
+    variant.late.resize(plan.outputs.size());
+    std::vector<bool> is_late(plan.slots.size());
+    for (const Step& step : plan.steps)
+      for (uint32_t slot : step.outputs)
+        if (step.late && slot != kNoIndex) is_late[slot] = true;
+    for (size_t i = 0; i < plan.outputs.size(); ++i) variant.late[i] = is_late[plan.outputs[i]];
+    for (Binding& binding : bindings) binding.most_bytes = std::max(binding.most_bytes, plan.slots[slot_in(plan, binding)].bytes);
+  }
+  for (Binding& binding : bindings)
+    if (binding.is_input) binding.shape = variants[0]->ranges[binding.index]->opt;
 
   resources.pool = &pool;
   resources.loop_limit = engine->options.loop_limit;
-  resources.shared_workspace = arena.at(align_up(plan.arena_bytes));
-  std::vector<void*> homes = PlanRunner::homes_of(engine->loaded, arena.at(0));
-  auto* workspaces = static_cast<std::byte*>(arena.at(0));
-  if (device) {
-    move_homes_to_device(homes);
-    resources.stream = device->stream();
-    resources.host_homes = &host_homes;
-    workspaces = static_cast<std::byte*>(device->arena());
+  resources.shared_workspace = arena.at(engine->plan_arena_bytes());
+  for (const auto& variant : variants) {
+    std::vector<void*> homes = PlanRunner::homes_of(variant->loaded, arena.at(0));
+    auto* workspaces = static_cast<std::byte*>(arena.at(0));
+    if (device) {
+      move_homes_to_device(homes);
+      resources.stream = device->stream();
+      resources.host_homes = &host_homes;
+      workspaces = static_cast<std::byte*>(device->arena());
+    }
+    variant->runner = std::make_unique<PlanRunner>(variant->loaded, std::move(homes), workspaces, variant->shapes, resources);
   }
-  runner = std::make_unique<PlanRunner>(engine->loaded, std::move(homes), workspaces, shapes, resources);
+}
+
+// How far the inputs' shapes, or one's, lie outside of a profile; 0: inside.
+double ExecutionContext::Impl::distance_to(const Variant& variant, const Binding* only) const {
+  double sum = 0;
+  for (const Binding& binding : bindings)
+    if (binding.is_input && (!only || only == &binding)) sum += distance(binding.shape, *variant.ranges[binding.index]);
+  return sum;
+}
+
+// Whether some profile holds the shapes of all inputs, or of one; else what is wrong by the nearest.
+Status ExecutionContext::Impl::check_profiles(const Binding* only) const {
+  size_t nearest = 0;
+  double least = 0;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    const double far = distance_to(*variants[i], only);
+    if (far == 0) return {};
+    if (i == 0 || far < least) nearest = i, least = far;
+  }
+  for (const Binding& binding : bindings) {
+    if (!binding.is_input || (only && only != &binding)) continue;
+    const ProfileEntry& range = *variants[nearest]->ranges[binding.index];
+    for (int i = 0; i < binding.shape.rank; ++i) {
+      if (binding.shape[i] >= range.min[i] && binding.shape[i] <= range.max[i]) continue;
+      std::string text = "input '" + slot_of(binding).name + "' dim " + std::to_string(i) + ": got " + std::to_string(binding.shape[i]) +
+                         ", need " + std::to_string(range.min[i]);
+      if (range.min[i] != range.max[i]) text += "…" + std::to_string(range.max[i]);
+      if (variants.size() > 1)
+        text += " in the nearest of the engine's profiles, " + std::to_string(nearest + 1) + " of " + std::to_string(variants.size());
+      return Status(StatusCode::kInvalidArgument, text);
+    }
+  }
+  return Status(StatusCode::kInternal, "no profile holds the inputs' shapes");
+}
+
+void ExecutionContext::Impl::choose_variant() {
+  for (const auto& variant : variants) {
+    if (distance_to(*variant, nullptr) != 0) continue;
+    pointers_stale = pointers_stale || now != variant.get();
+    now = variant.get();
+    break;
+  }
+  for (const Binding& binding : bindings)
+    if (binding.is_input) now->shapes.set_input_shape(index_of(binding), binding.shape);
 }
 
 Status ExecutionContext::Impl::update_shapes() {
   if (!shapes_stale) return {};
-  INGOT_TRY(shapes.run());
-  runner->take_shapes();
+  INGOT_TRY(check_profiles(nullptr));
+  choose_variant();
+  INGOT_TRY(now->shapes.run());
+  now->runner->take_shapes();
   shapes_stale = false;
   recording_stale = true;
   return {};
@@ -128,22 +224,22 @@ Status ExecutionContext::Impl::update_shapes() {
 void ExecutionContext::Impl::update_pointers() {
   if (!pointers_stale) return;
   for (const Binding& binding : bindings)
-    runner->bind(binding.slot, device && !binding.on_device ? binding.io.device : binding.bound.data);
+    now->runner->bind(index_of(binding), device && !binding.on_device ? binding.io.device : binding.bound.data);
   recording_stale = true;
   pointers_stale = false;
 }
 
 Status ExecutionContext::Impl::check_bound(const Binding& binding) const {
-  const Slot& slot = plan.slots[binding.slot];
+  const Slot& slot = slot_of(binding);
   const uint64_t need = bytes_now(binding);
   if (binding.bound.bytes >= need && (binding.bound.data || need == 0)) return {};
   const std::string where = std::string(binding.is_input ? "input '" : "output '") + slot.name + "'";
   if (!binding.bound.data && binding.refused)
-    return Status(StatusCode::kOutOfMemory, where + ": got no memory, need " + std::to_string(slot.bytes) + " bytes");
+    return Status(StatusCode::kOutOfMemory, where + ": got no memory, need " + std::to_string(binding.most_bytes) + " bytes");
   if (!binding.bound.data) return Status(StatusCode::kInvalidArgument, where + ": no memory is bound; call bind() first");
   return Status(StatusCode::kInvalidArgument, where + ": memory is too small: got " + std::to_string(binding.bound.bytes) +
                                                   " bytes, need " + std::to_string(need) + " for shape " +
-                                                  to_string(binding.late ? slot.max_shape : shapes.shape(binding.slot)));
+                                                  to_string(shape_to_hold(binding)));
 }
 
 Status ExecutionContext::Impl::run() {
@@ -152,11 +248,12 @@ Status ExecutionContext::Impl::run() {
   if (device) return run_on_device();
   update_pointers();
   resources.iterations = 0;
-  return runner->run(observer);
+  return now->runner->run(observer);
 }
 
 // Shape arithmetic is the host's: its values stay in the host's arena, and kernels find its operands there.
 void ExecutionContext::Impl::move_homes_to_device(std::vector<void*>& homes) {
+  const Plan& plan = now->plan;
   host_homes.assign(homes.size(), nullptr);
   std::vector<bool> is_shape(plan.slots.size());
   for (const Step& step : plan.steps)
@@ -180,7 +277,7 @@ Status ExecutionContext::Impl::record_run() {
   INGOT_TRY(device->enter());
   for (Binding& binding : bindings) {
     if (binding.on_device || binding.io.device) continue;
-    INGOT_ASSIGN(binding.io, device->allocate_io(plan.slots[binding.slot].bytes));
+    INGOT_ASSIGN(binding.io, device->allocate_io(binding.most_bytes));
     pointers_stale = true;
   }
   update_pointers();
@@ -189,7 +286,7 @@ Status ExecutionContext::Impl::record_run() {
   Status status;
   for (const Binding& binding : bindings)
     if (status.ok() && binding.is_input && !binding.on_device) status = device->copy_in(binding.io, bytes_now(binding));
-  if (status.ok()) status = runner->launch();
+  if (status.ok()) status = now->runner->launch();
   for (const Binding& binding : bindings)
     if (status.ok() && !binding.is_input && !binding.on_device) status = device->copy_out(binding.io, bytes_now(binding));
   Status ended = device->end_recording();  // also after an error: the stream must leave its recording
@@ -216,18 +313,19 @@ Status ExecutionContext::Impl::run_on_device() {
 // Step by step, with each step's operands brought to the host: slow, for profilers and verification.
 Status ExecutionContext::Impl::run_observed() {
   using Clock = std::chrono::steady_clock;
+  const Plan& plan = now->plan;
   for (const Binding& binding : bindings)
     if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
   INGOT_TRY(device->synchronize());
   std::vector<ConstTensorRef> observed;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    if (!engine->loaded.steps[i].kernel) continue;
+    if (!now->loaded.steps[i].kernel) continue;
     const Clock::time_point start = Clock::now();
-    INGOT_TRY(runner->launch_step(i));
+    INGOT_TRY(now->runner->launch_step(i));
     INGOT_TRY(device->synchronize());
     const double elapsed_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
     const Step& step = plan.steps[i];
-    const PlanRunner::StepOperands operands = runner->operands(i);
+    const PlanRunner::StepOperands operands = now->runner->operands(i);
     const size_t count = operands.slots.size(), inputs = step.inputs.size();
     observed.assign(count, {});
     observed_bytes.resize(std::max(observed_bytes.size(), count));
@@ -236,11 +334,11 @@ Status ExecutionContext::Impl::run_observed() {
       if (slot == kNoIndex) continue;
       const void* where = operands.pointers[k] ? host_homes[slot] : nullptr;
       if (!where && operands.pointers[k]) {
-        observed_bytes[k].resize(static_cast<size_t>(shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype));
+        observed_bytes[k].resize(static_cast<size_t>(now->shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype));
         INGOT_TRY(device->read(observed_bytes[k].data(), operands.pointers[k], observed_bytes[k].size()));
         where = observed_bytes[k].data();
       }
-      observed[k] = {&shapes.types()[slot], where};
+      observed[k] = {&now->shapes.types()[slot], where};
     }
     observer->after_step(i, step, std::span(observed).first(inputs), std::span(observed).subspan(inputs), elapsed_us);
   }
@@ -255,7 +353,7 @@ Status ExecutionContext::Impl::enqueue(void* stream) {
   for (const Binding& binding : bindings) {
     INGOT_TRY(check_bound(binding));
     if (!binding.on_device)
-      return Status(StatusCode::kInvalidArgument, std::string(binding.is_input ? "input '" : "output '") + plan.slots[binding.slot].name +
+      return Status(StatusCode::kInvalidArgument, std::string(binding.is_input ? "input '" : "output '") + slot_of(binding).name +
                                                       "': enqueue() needs device memory, and host memory is bound; bind() device memory, or call run()");
   }
   INGOT_TRY(record_run());
@@ -265,23 +363,22 @@ Status ExecutionContext::Impl::enqueue(void* stream) {
 Buffer ExecutionContext::Impl::own_buffer(std::string_view tensor, bool is_input) {
   Binding* binding = find(tensor, is_input);
   if (!binding) return {};
-  const Slot& slot = plan.slots[binding->slot];
   if (binding->own.empty()) {
-    Expected<Arena> memory = Arena::allocate(slot.bytes);
+    Expected<Arena> memory = Arena::allocate(binding->most_bytes);
     binding->refused = !memory.ok();
     if (!memory.ok()) return {};
     binding->own = *std::move(memory);
     // A context that is run before its inputs are filled shall not show what the memory held before.
-    std::fill_n(binding->own.at(0), slot.bytes, std::byte{0});
+    std::fill_n(binding->own.at(0), binding->most_bytes, std::byte{0});
   }
-  binding->bound = {binding->own.at(0), slot.bytes};
+  binding->bound = {binding->own.at(0), binding->most_bytes};
   binding->on_device = false;
   pointers_stale = true;
   return binding->bound;
 }
 
 Expected<ExecutionContext> make_context(std::shared_ptr<const Engine::Impl> engine) {
-  const uint64_t bytes = align_up(engine->plan().arena_bytes) + engine->shared_workspace_bytes;
+  const uint64_t bytes = engine->plan_arena_bytes() + engine->shared_workspace_bytes;
   Expected<Arena> arena = Arena::allocate(bytes);
   if (!arena.ok()) return arena.take_status().with_context("create context");
   auto impl = std::make_unique<ExecutionContext::Impl>(std::move(engine), *std::move(arena));
@@ -301,7 +398,7 @@ ExecutionContext::~ExecutionContext() = default;
 Status ExecutionContext::bind(std::string_view tensor, void* data, size_t bytes) {
   Impl::Binding* binding = impl_->find(tensor);
   if (!binding) return unknown(tensor, "input or output");
-  const Slot& slot = impl_->plan.slots[binding->slot];
+  const Slot& slot = impl_->slot_of(*binding);
   if (!data) return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': got a null pointer");
   if (reinterpret_cast<uintptr_t>(data) % element_bytes(slot.type.dtype) != 0)
     return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': memory is not aligned for " +
@@ -325,19 +422,16 @@ Status ExecutionContext::bind(std::string_view tensor, void* data, size_t bytes)
 Status ExecutionContext::set_shape(std::string_view tensor, const Shape& shape) {
   Impl::Binding* binding = impl_->find(tensor, true);
   if (!binding) return unknown(tensor, "input");
-  const ProfileEntry& profile = *impl_->engine->profile_of(binding->slot);
-  if (shape.rank != profile.min.rank)
+  const Shape before = binding->shape;
+  if (shape.rank != before.rank)
     return Status(StatusCode::kInvalidArgument, "input '" + std::string(tensor) + "' rank: got " + std::to_string(shape.rank) +
-                                                    ", need " + std::to_string(profile.min.rank));
-  for (int i = 0; i < shape.rank; ++i)
-    if (shape[i] < profile.min[i] || shape[i] > profile.max[i]) {
-      const bool fixed = profile.min[i] == profile.max[i];
-      return Status(StatusCode::kInvalidArgument,
-                    "input '" + std::string(tensor) + "' dim " + std::to_string(i) + ": got " + std::to_string(shape[i]) +
-                        ", need " + std::to_string(profile.min[i]) + (fixed ? "" : "…" + std::to_string(profile.max[i])));
-    }
-  if (impl_->shapes.shape(binding->slot) == shape) return {};
-  impl_->shapes.set_input_shape(binding->slot, shape);
+                                                    ", need " + std::to_string(before.rank));
+  if (before == shape) return {};
+  binding->shape = shape;
+  if (Status status = impl_->check_profiles(binding); !status.ok()) {
+    binding->shape = before;
+    return status;
+  }
   impl_->shapes_stale = true;
   return {};
 }
@@ -345,8 +439,9 @@ Status ExecutionContext::set_shape(std::string_view tensor, const Shape& shape) 
 Expected<Shape> ExecutionContext::shape(std::string_view tensor) const {
   const Impl::Binding* binding = impl_->find(tensor);
   if (!binding) return unknown(tensor, "input or output");
-  if (!binding->is_input) INGOT_TRY(impl_->update_shapes());
-  return impl_->shapes.shape(binding->slot);
+  if (binding->is_input) return binding->shape;
+  INGOT_TRY(impl_->update_shapes());
+  return impl_->now->shapes.shape(impl_->index_of(*binding));
 }
 
 Buffer ExecutionContext::input_buffer(std::string_view tensor) { return impl_->own_buffer(tensor, true); }

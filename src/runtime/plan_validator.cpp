@@ -435,4 +435,28 @@ Status validate_plan(const Plan& plan) {
   return Validator(plan, 0, shape_step_bytes).run();
 }
 
+Status validate_same_network(const Plan& first, const Plan& other) {
+  const auto bad = [](const std::string& what, const std::string& got, const std::string& need) {
+    return Status(StatusCode::kInvalidEngine, "plan: " + what + ": got " + got + ", need " + need + " as the first profile's plan has");
+  };
+  if (other.target != first.target) return bad("target", "'" + other.target + "'", "'" + first.target + "'");
+  if (other.model_hash != first.model_hash) return bad("model", other.model_hash, first.model_hash);
+  for (const bool is_input : {true, false}) {
+    const std::vector<uint32_t>& want = is_input ? first.inputs : first.outputs;
+    const std::vector<uint32_t>& have = is_input ? other.inputs : other.outputs;
+    if (have.size() != want.size()) return bad(is_input ? "number of inputs" : "number of outputs", std::to_string(have.size()), std::to_string(want.size()));
+    for (size_t i = 0; i < want.size(); ++i) {
+      const Slot& a = first.slots[want[i]];
+      const Slot& b = other.slots[have[i]];
+      const std::string where = (is_input ? "input '" : "output '") + a.name + "'";
+      if (b.name != a.name) return bad(where, "'" + b.name + "'", "'" + a.name + "'");
+      if (b.type.dtype != a.type.dtype || !(b.type.quant == a.type.quant))
+        return bad(where + " type", std::string(to_string(b.type.dtype)), std::string(to_string(a.type.dtype)));
+      if (b.max_shape.rank != a.max_shape.rank)
+        return bad(where + " rank", std::to_string(b.max_shape.rank), std::to_string(a.max_shape.rank));
+    }
+  }
+  return {};
+}
+
 }  // namespace ingot

@@ -10,6 +10,9 @@ namespace ingot {
 // The plan may come from a hostile file. Time is about linear in its size.
 Status validate_plan(const Plan& plan);
 
+// Whether a valid plan is of the same network as another, for another profile: the same inputs and outputs, but for their dims.
+Status validate_same_network(const Plan& first, const Plan& other);
+
 // Whether a step only gives its input another name: an alias op whose first input and output lie at the same place.
 bool is_alias_step(const Plan& plan, const Step& step);
 

@@ -18,7 +18,8 @@ inline bool try_engine(std::span<const std::byte> aligned_bytes, const RuntimeOp
   Expected<Engine> engine = Engine::load(aligned_bytes, quick);
   if (!engine.ok()) return false;
   uint64_t bytes = engine->arena_bytes();
-  for (const Slot& slot : engine->plan().slots) bytes += slot.bytes;
+  for (size_t i = 0; i < engine->profiles(); ++i)
+    for (const Slot& slot : engine->plan(i).slots) bytes += slot.bytes;
   if (bytes > kMostBytes) return true;
   Expected<ExecutionContext> context = engine->create_context();
   if (!context.ok()) return true;

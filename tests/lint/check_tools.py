@@ -267,6 +267,23 @@ def gpu_plans():
     run("engine-run", "gpu.engine", "--backend", "cpu", "--seconds", "0.05", code=0, errors=0)
 
 
+def several_profiles():
+    pair = ["--profile", "image=1x1x20x20", "--profile", "image=2x1x20x20:4x1x20x20:8x1x20x20"]
+    run("engine-build", DIGITS / "digits.onnx", *pair, "--no-tune", "-o", "pair.engine", "--report", "pair.json", code=0, errors=0)
+    ranges = [profile["inputs"]["image"] for profile in json.loads((work / "pair.json").read_text())["profiles"]]
+    expect(ranges == ["1x1x20x20:1x1x20x20:1x1x20x20", "2x1x20x20:4x1x20x20:8x1x20x20"], f"engine-build --profile twice: the report has {ranges}")
+    shown = run("engine-inspect", "pair.engine", "--json", "pair_inspect.json", code=0, errors=0).stdout
+    expect("profile 2: image=2x1x20x20:4x1x20x20:8x1x20x20" in shown, f"engine-inspect: does not list profiles: {shown[:400]}")
+    expect(len(json.loads((work / "pair_inspect.json").read_text())["profiles"]) == 2, "engine-inspect --json: does not list profiles")
+    for batch in (1, 5, 8):
+        run("engine-run", "pair.engine", "--bench", "--seconds", "0.05", "--shape", f"image={batch}x1x20x20", code=0, errors=0)
+    outside = run("engine-run", "pair.engine", "--bench", "--seconds", "0.05", "--shape", "image=9x1x20x20", code=1, errors=1).stderr
+    expect("input 'image' dim 0: got 9, need 2…8" in outside, f"engine-run outside of all profiles: {outside}")
+    refused = run("engine-build", DIGITS / "digits.onnx", *pair, "--targets", "cuda-sm_80", "-o", "never.engine", code=3, errors=1).stderr
+    expect("several profiles" in refused, f"engine-build: several profiles for a GPU: {refused}")
+    run("engine-check", "pair.engine", "--reference", DIGITS / "digits.onnx", "--data", DIGITS / "calib", "--preprocess", DIGITS / "preprocess.txt", "--samples", "20", "--seconds", "0.05", code=0, errors=0)
+
+
 def interrupts():
     # A sparse file of zeros: a million samples, so that calibration is surely still running.
     with open(work / "endless.raw", "wb") as file:
@@ -344,7 +361,7 @@ with tempfile.TemporaryDirectory(prefix="ingot-check-") as folder:
     (work / "plain.onnx").write_bytes(onnx_model(["Relu", "Sigmoid"]))
     done = run("engine-build", DIGITS / "digits.onnx", "--int8", *CALIB, "--no-tune", "-o", engine, code=0, errors=0)
     expect(done.stdout.count("\n") == 1 and "\r" not in done.stdout, f"engine-build in a pipe: need one line: got {done.stdout[:300]!r}")
-    for part in (help_and_usage, wrong_inputs, special_files, unsupported, model_check, json_files, interrupts, unwritable):
+    for part in (help_and_usage, wrong_inputs, special_files, unsupported, model_check, json_files, several_profiles, interrupts, unwritable):
         part()
 for problem in problems:
     print(f"check_tools: {problem}", file=sys.stderr)

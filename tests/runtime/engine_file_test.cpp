@@ -20,6 +20,14 @@ std::vector<std::byte> encode(const Plan& plan, std::string_view report = "{\"wh
   return bytes.ok() ? *std::move(bytes) : std::vector<std::byte>();
 }
 
+std::vector<std::byte> encode(const OwnedPlan& plans) {
+  std::vector<EngineTarget> targets = {{&plans.plan}};
+  for (const Plan& more : plans.more) targets.push_back({&more});
+  Expected<std::vector<std::byte>> bytes = encode_engine(targets, "{}");
+  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+  return bytes.ok() ? *std::move(bytes) : std::vector<std::byte>();
+}
+
 Status load_error(std::span<const std::byte> bytes, const RuntimeOptions& options = {}) {
   const auto memory = aligned_copy(bytes.data(), bytes.size());
   return Engine::load({memory.get(), bytes.size()}, options).take_status();
@@ -109,6 +117,52 @@ TEST(EngineFile, SeveralTargetsInOneFile) {
   EXPECT_NE(status.message().find("got gpu-future"), std::string_view::npos) << status.message();
 }
 
+// Rows of one target are plans of one network for several profiles; equal weights are one range of the file.
+TEST(EngineFile, SeveralProfilesInOneFile) {
+  const OwnedPlan plans = with_profiles(shape_chain_plan_for(1, 1, 1), shape_chain_plan_for(2, 3, 5));
+  const std::vector<std::byte> bytes = encode(plans);
+  const auto memory = aligned_copy(bytes.data(), bytes.size());
+  Expected<Engine> engine = Engine::load({memory.get(), bytes.size()});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  ASSERT_EQ(engine->profiles(), 2u);
+  for (size_t i = 0; i < engine->plan(0).blobs.size(); ++i) EXPECT_EQ(engine->plan(0).blobs[i].data(), engine->plan(1).blobs[i].data());
+  EXPECT_EQ(engine->weight_bytes(), 3 * sizeof(int64_t));
+  EXPECT_EQ(engine->inputs()[0].max, (Shape{5, 4}));
+}
+
+TEST(EngineFile, ProfilesThatDisagreeAreRefused) {
+  const auto error = [](auto&& edit) {
+    OwnedPlan plans = with_profiles(shape_chain_plan_for(1, 1, 1), shape_chain_plan_for(2, 3, 5));
+    edit(plans.more[0]);
+    return load_error(encode(plans));
+  };
+  const auto expect = [](const Status& status, std::string_view words) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidEngine);
+    EXPECT_NE(status.message().find(words), std::string_view::npos) << status.message();
+    EXPECT_NE(status.message().find("profile 2"), std::string_view::npos) << status.message();
+  };
+  const OwnedPlan more_outputs = control_flow_plan().finish(), other_type = conv_plan().finish(), other_rank = channels_last_plan().finish();
+  EXPECT_TRUE(error([](Plan&) {}).ok());
+  expect(error([](Plan& plan) { plan.model_hash = "f123456789abcdef"; }), "model: got f1");
+  expect(error([](Plan& plan) { plan.slots[plan.inputs[0]].name = "z"; }), "input 'x': got 'z'");
+  expect(error([](Plan& plan) { plan.slots[plan.outputs[0]].name = "z"; }), "output 'y': got 'z'");
+  expect(error([&](Plan& plan) { plan = more_outputs.plan; }), "number of outputs: got 2, need 1");
+  expect(error([&](Plan& plan) { plan = other_type.plan; }), "input 'x' type");
+  expect(error([&](Plan& plan) { plan = other_rank.plan; }), "input 'x' rank: got 4, need 2");
+  expect(error([](Plan& plan) { plan.arena_bytes = uint64_t{1} << 60; }), "arena");
+
+  // Rows that share bytes would decode to more than the file is large; too many would, too.
+  std::vector<std::byte> bytes = encode(with_profiles(shape_chain_plan_for(1, 1, 1), shape_chain_plan_for(2, 3, 5)));
+  std::memcpy(bytes.data() + 128 + 16 + 128 + 64, bytes.data() + 128 + 16 + 64, 16);
+  ASSERT_TRUE(refresh_checksums(bytes));
+  expect(load_error(bytes), "overlaps another");
+  const HandMadePlan plan = add_relu_plan();
+  OwnedPlan many = plan.finish();
+  many.more.assign(16, many.plan);
+  const Status status = load_error(encode(many));
+  EXPECT_NE(status.message().find("profile 17: need at most 16"), std::string_view::npos) << status.message();
+}
+
 TEST(EngineFile, FilesAreMappedAndErrorsNameThem) {
   const std::string path = testing::TempDir() + "ingot_engine_file_test.engine";
   const std::vector<std::byte> bytes = encode(add_relu_plan().plan());
@@ -143,7 +197,7 @@ TEST(EngineFile, DamageIsNamed) {
   expect(error([](auto& b) { b.back() ^= std::byte{1}; }), "section 'blobs': checksum does not match");
   const Status version = error([](auto& b) { b[8] = std::byte{3}; });
   EXPECT_EQ(version.code(), StatusCode::kVersionMismatch);
-  EXPECT_EQ(version.message(), "engine: format 3.1 is newer than this runtime: got 3.1, need 1.x; "
+  EXPECT_EQ(version.message(), "engine: format 3.2 is newer than this runtime: got 3.2, need 1.x; "
                                "rebuild the engine or update the runtime");
   std::vector<std::byte> shifted(good.size() + 64);
   const auto memory = aligned_copy(shifted.data(), shifted.size());
@@ -165,6 +219,7 @@ TEST(EngineFile, ChecksumsMayBeSkipped) {
 TEST(EngineFile, SurvivesTwentyThousandMutations) {
   std::vector<std::vector<std::byte>> seeds;
   for (const auto make : {add_relu_plan, shape_chain_plan, channels_last_plan, conv_plan}) seeds.push_back(encode(make().plan()));
+  seeds.push_back(encode(with_profiles(shape_chain_plan_for(1, 1, 1), shape_chain_plan_for(2, 3, 5))));
   std::mt19937_64 random(20240607);
   const auto below = [&](uint64_t n) { return random() % n; };
   int loaded = 0;

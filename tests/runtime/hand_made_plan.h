@@ -162,19 +162,30 @@ inline HandMadePlan add_relu_plan() {
   return made;
 }
 
-// y = relu(reshape(x, [n, 2, 2])) where n is read from x's shape: Shape → Gather → Concat → Reshape; n in 1…5.
-inline HandMadePlan shape_chain_plan() {
+// y = relu(reshape(x, [n, 2, 2])) where n is read from x's shape: Shape → Gather → Concat → Reshape; n in least…most.
+inline HandMadePlan shape_chain_plan_for(int64_t least, int64_t usual, int64_t most) {
   HandMadePlan made;
-  const uint32_t x = made.input("x", f32({kAny, 4}), {1, 4}, {3, 4}, {5, 4});
-  const uint32_t y = made.output("y", f32({kAny, 2, 2}), {5, 2, 2});
+  const int64_t dim = least == most ? most : kAny;
+  const uint32_t x = made.input("x", f32({dim, 4}), {least, 4}, {usual, 4}, {most, 4});
+  const uint32_t y = made.output("y", f32({dim, 2, 2}), {most, 2, 2});
   const uint32_t zero = made.constant<int64_t>("zero", s64({1}), {0}), twos = made.constant<int64_t>("twos", s64({2}), {2, 2});
   const uint32_t dims = made.tensor("dims", s64({2})), n = made.tensor("n", s64({1})), target = made.tensor("target", s64({3}));
-  const uint32_t r = made.tensor("r", f32({kAny, 2, 2}), {5, 2, 2});
+  const uint32_t r = made.tensor("r", f32({dim, 2, 2}), {most, 2, 2});
   made.step(ShapeParams{}, {x}, {dims}, true);
   made.step(GatherParams{}, {dims, zero}, {n}, true);
   made.step(ConcatParams{}, {n, twos}, {target}, true);
   made.step(ReshapeParams{}, {x, target}, {r});
   made.step(UnaryParams{UnaryFunction::kRelu, 0, 0}, {r}, {y});
+  return made;
+}
+
+inline HandMadePlan shape_chain_plan() { return shape_chain_plan_for(1, 3, 5); }
+
+// One network for two profiles.
+inline OwnedPlan with_profiles(const HandMadePlan& first, const HandMadePlan& second) {
+  OwnedPlan made = first.finish(), more = second.finish();
+  made.more.push_back(std::move(more.plan));
+  made.owners.insert(made.owners.end(), more.owners.begin(), more.owners.end());
   return made;
 }
 

@@ -72,5 +72,22 @@ TEST(ZeroAllocation, RunAndSetShapeAllocateNothing) {
   }
 }
 
+TEST(ZeroAllocation, ChangesOfProfileAllocateNothing) {
+  Expected<Engine> engine = make_engine(with_profiles(shape_chain_plan_for(1, 1, 1), shape_chain_plan_for(2, 3, 5)), {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  Expected<ExecutionContext> context = engine->create_context();
+  ASSERT_TRUE(context.ok());
+  context->input_buffer("x");
+  context->output_buffer("y");
+  const Shape shapes[] = {{4, 4}, {1, 4}, {2, 4}, {1, 4}};
+  const long before = allocations;
+  for (int loop = 0; loop < 3; ++loop)
+    for (const Shape& shape : shapes) {
+      const bool set = context->set_shape("x", shape).ok(), ran = context->run().ok(), known = context->shape("y").ok();
+      if (!set || !ran || !known) FAIL();
+    }
+  EXPECT_EQ(allocations - before, 0);
+}
+
 }  // namespace
 }  // namespace ingot

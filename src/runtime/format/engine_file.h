@@ -2,6 +2,7 @@
 // Format versions (major: old readers must refuse; minor: only optional additions):
 //   1.0  first version
 //   1.1  steps may be late; bodies of control flow
+//   1.2  several rows for one target of a CPU: the same network for several profiles
 #pragma once
 
 #include <cstddef>
@@ -17,9 +18,11 @@
 
 namespace ingot {
 
-inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 1;
+inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 2;
+// Rows of one target, which are its plans for several profiles.
+inline constexpr size_t kMaxProfiles = 16;
 
-// One plan to be stored; its name is plan->target.
+// One plan to be stored; its name is plan->target. Plans of the same target are for several profiles, in the order of preference.
 struct EngineTarget {
   const Plan* plan = nullptr;
 };
