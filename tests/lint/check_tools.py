@@ -243,7 +243,7 @@ def json_files():
     expect(not (work / "two.engine").exists(), "engine-build: wrote two outputs into one file")
     run("engine-check", "--table", "check.json", code=0, errors=0)
     run("engine-inspect", engine, "--all", "--json", "inspect.json", code=0, errors=0)
-    keys(work / "inspect.json", "target", "model_hash", "arena_bytes", "weight_bytes", "report")
+    keys(work / "inspect.json", "target", "targets", "model_hash", "arena_bytes", "weight_bytes", "report")
 
 
 def interrupts():
