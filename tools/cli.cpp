@@ -117,6 +117,11 @@ void keep_stdout_for_json(const StandardOptions& options) {
   json_stream = ::fdopen(kept, "wb");
 }
 
+void note_remark(std::string_view tool, const Engine& engine) {
+  if (!engine.remark().empty())
+    std::cerr << tool << ": note: on the CPU (" << engine.target() << "), the file's GPU plan is not taken: " << engine.remark() << '\n';
+}
+
 Status write_json(const StandardOptions& options, const nlohmann::json& report) {
   if (options.json_path.empty()) return {};
   // Tensor names may be any bytes; the file must be UTF-8.

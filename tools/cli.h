@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "ingot/runtime.h"
 #include "ingot/status.h"
 
 namespace ingot::cli {
@@ -46,6 +47,8 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv);
 CLI::Validator finite_range(double low, double high);
 // With --json -, text meant for people goes to stderr from here on, so that standard output is JSON alone. Call after parse().
 void keep_stdout_for_json(const StandardOptions& options);
+// Why a better plan of the file was not taken, as one line of standard error; nothing where there is nothing to say.
+void note_remark(std::string_view tool, const Engine& engine);
 // Does nothing if no path was given. Writes beside the target and renames.
 Status write_json(const StandardOptions& options, const nlohmann::json& report);
 

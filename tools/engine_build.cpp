@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   app.add_flag("--check", flags.check, "builds nothing: says what is supported and what would run in which precision, by which kernel");
   app.add_option("-o,--output", flags.output, "the engine file (default: the model's name with .engine)")->type_name("FILE");
   app.add_flag("--int8", options.int8, "quantise to INT8, by --calib or --calib-table");
-  app.add_flag("--fp16", options.fp16, "stores weights in half precision (on a CPU they are computed in FP32)");
+  app.add_flag("--fp16", options.fp16, "stores weights in half precision, and lets GPU plans compute in it (on a CPU they are computed in FP32)");
   app.add_option("--calib", flags.calib, "calibration data: a folder of images or arrays, or one file")->type_name("PATH");
   app.add_option("--calib-table", flags.calib_table, "a calibration table made before; needs no data")->type_name("FILE");
   app.add_option("--save-calib-table", flags.save_table, "writes the calibration table of this build")->type_name("FILE");

@@ -107,6 +107,7 @@ void print_table(const nlohmann::json& check) {
 
 Status check(const Flags& flags) {
   INGOT_ASSIGN(const Engine engine, Engine::load_file(flags.engine, flags.runtime));
+  cli::note_remark(kTool, engine);
   std::vector<std::string> names;
   for (const TensorInfo& input : engine.inputs()) names.push_back(input.name);
   INGOT_ASSIGN(SampleFiles files, cli::open_samples(flags.data, flags.samples, names));
@@ -233,6 +234,7 @@ Status check(const Flags& flags) {
   json["latency_ms_detail"] = {{"reference", cli::to_json(reference_latency)}, {"engine", cli::to_json(engine_latency)}};
   std::error_code ignored;
   json["file_bytes"] = {{"reference", std::filesystem::file_size(flags.reference, ignored)}, {"engine", std::filesystem::file_size(flags.engine, ignored)}};
+  json["target"] = engine.target();
   json["memory_bytes"] = {{"reference", reference.arena_bytes() + reference.weight_bytes()}, {"engine", engine.arena_bytes() + engine.weight_bytes()}};
 
   std::printf("%lld samples, %d threads\n", static_cast<long long>(samples), flags.runtime.threads);

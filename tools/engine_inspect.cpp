@@ -48,14 +48,12 @@ void print_layer(const nlohmann::json& layer, bool all, const std::string& inden
     for (const auto& output : layer["outputs"]) std::printf("%22s> %s: %s\n", "", output["name"].get<std::string>().c_str(), output["type"].get<std::string>().c_str());
 }
 
-// All targets that the file holds plans for, be they of this machine or not.
+// The plans of a file, of whatever device.
 Expected<std::vector<std::string>> targets_of(const std::string& path) {
-  Expected<MappedFile> mapped = map_file(path);
-  if (!mapped.ok()) return mapped.take_status();
-  Expected<EngineFile> file = read_engine_file(mapped->bytes, false);  // the engine was loaded: its checksums are right
-  if (!file.ok()) return file.take_status();
+  INGOT_ASSIGN(const MappedFile file, map_file(path));
+  INGOT_ASSIGN(const EngineFile engine, read_engine_file(file.bytes, false));
   std::vector<std::string> names;
-  for (const EngineFile::Target& target : file->targets) names.push_back(target.name);
+  for (const EngineFile::Target& target : engine.targets) names.push_back(target.name);
   return names;
 }
 
@@ -74,15 +72,14 @@ int main(int argc, char** argv) {
   cli::keep_stdout_for_json(standard);
   auto engine = Engine::load_file(path);
   if (!engine.ok()) return cli::fail(kTool, engine.status());
-  const Expected<std::vector<std::string>> targets = targets_of(path);
+  const auto targets = targets_of(path);
   if (!targets.ok()) return cli::fail(kTool, targets.status());
+  cli::note_remark(kTool, *engine);
   const auto report = nlohmann::json::parse(engine->report_json(), nullptr, false);
   std::printf("target %s, model %s\n", std::string(engine->target()).c_str(), std::string(engine->model_hash()).c_str());
-  if (targets->size() > 1) {
-    std::printf("plans for");
-    for (size_t i = 0; i < targets->size(); ++i) std::printf("%s %s", i == 0 ? "" : ",", (*targets)[i].c_str());
-    std::printf("; what follows is %s's\n", std::string(engine->target()).c_str());
-  }
+  std::printf("targets in the file: ");
+  for (size_t i = 0; i < targets->size(); ++i) std::printf("%s%s", i ? ", " : "", (*targets)[i].c_str());
+  std::printf("\n");
   print_tensors("input ", engine->inputs(), true);
   print_tensors("output", engine->outputs(), false);
   std::printf("arena %.1f KB for each context, weights %.1f KB shared, %zu steps\n", static_cast<double>(engine->arena_bytes()) / 1e3,
@@ -103,7 +100,7 @@ int main(int argc, char** argv) {
   } catch (const nlohmann::json::exception&) {
     return cli::fail(kTool, Status(StatusCode::kInvalidEngine, "'" + path + "': its build report cannot be read"));
   }
-  nlohmann::json json = {{"target", engine->target()}, {"targets", *targets}, {"model_hash", engine->model_hash()}, {"arena_bytes", engine->arena_bytes()},
+  nlohmann::json json = {{"target", engine->target()}, {"targets", *targets}, {"remark", engine->remark()}, {"model_hash", engine->model_hash()}, {"arena_bytes", engine->arena_bytes()},
                          {"weight_bytes", engine->weight_bytes()}, {"run_allocates", engine->run_allocates()},
                          {"report", report.is_discarded() ? nlohmann::json() : report}};
   return cli::finish(kTool, cli::write_json(standard, json));

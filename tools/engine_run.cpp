@@ -167,7 +167,7 @@ Status time_it(const Flags& flags, const Engine& engine, SampleSource* source) {
               latency.median, latency.mean, latency.p90, latency.p99, latency.runs, static_cast<long long>(batch), flags.runtime.threads);
   std::printf("throughput: %.1f per second\n", throughput);
   nlohmann::json json = {{"latency_ms", cli::to_json(latency)}, {"throughput_per_s", throughput}, {"threads", flags.runtime.threads},
-                         {"batch", batch}, {"runs", latency.runs}, {"arena_bytes", engine.arena_bytes()},
+                         {"target", engine.target()}, {"batch", batch}, {"runs", latency.runs}, {"arena_bytes", engine.arena_bytes()},
                          {"weight_bytes", engine.weight_bytes()}, {"peak_resident_bytes", cli::peak_resident_bytes()}};
   if (flags.profile) {
     json["profile"] = nlohmann::json::array();
@@ -206,6 +206,8 @@ Status run(const Flags& flags) {
     source = std::move(files.source);
   }
   INGOT_ASSIGN(const Engine engine, load(flags, source.get()));
+  cli::note_remark(kTool, engine);
+  std::printf("target %s\n", std::string(engine.target()).c_str());
   const bool only_outputs = source || (!flags.onnx.empty() && engine.inputs().empty());
   if (only_outputs && !source) source = std::make_unique<cli::MemorySource>(std::vector<std::vector<NamedTensor>>{{}});
   if (source && !flags.bench && !flags.profile) return run_all(flags, engine, *source);

@@ -49,7 +49,7 @@ struct Progress {
 
 struct BuildOptions {
   bool int8 = false;
-  bool fp16 = false;  // permits half precision; no CPU kernel uses it yet
+  bool fp16 = false;  // permits half precision: storage on a CPU, arithmetic on a GPU
   std::vector<ShapeProfile> profiles;
   std::vector<TensorLimit> limits;
 

@@ -32,7 +32,7 @@ struct RuntimeOptions {
   std::string backend = {};   // "": the best that the file has a plan for and this machine can run; or "cpu", "cuda"
   // Iterations that all loops of the model may make in one run together; more is an error, so that a model whose loop never
   // ends is found out.
-  int64_t loop_limit = int64_t{1} << 24;
+  int64_t loop_limit = int64_t{1} << 22;
 };
 
 struct TensorInfo {

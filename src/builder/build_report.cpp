@@ -122,7 +122,9 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
     report["calibration"] = {{"method", options.calibration_table->method},
                              {"samples", options.calibration_table->samples},
                              {"tensors", options.calibration_table->ranges.size()}};
-  if (options.fp16) report["fp16"] = "weights are stored in half precision and computed in f32: the CPU backend has no f16 arithmetic";
+  if (options.fp16)
+    report["fp16"] = device.backend == Backend::kCpu ? "weights are stored in half precision and computed in f32: the CPU backend has no f16 arithmetic"
+                                                     : "convolutions and matrix products with constant weights may compute in half precision with f32 sums";
   report["verified"] = {{"steps", verified.steps}, {"exact_steps", verified.exact_steps}, {"largest_float_error", verified.largest_error}};
   report["layers"] = std::move(layers);
   return report.dump(1);

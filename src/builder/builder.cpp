@@ -74,7 +74,8 @@ Expected<TimingCache> load_timing_cache(const std::string& path) {
 }
 
 // Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine.
-Expected<OwnedPlan> plan_for(const Graph& graph, const DeviceInfo& device, bool runs_here, TimingCache& cache, const BuildOptions& options) {
+Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_here, TimingCache& cache, const BuildOptions& options) {
+  device.allow_f16 = options.fp16;
   const bool measured = options.tune && !options.reference_only && device.backend == Backend::kCpu;
   const auto costs = measured ? make_measured_cost(device, cache, options.time_budget_s) : make_estimated_cost(device);
   INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "runtime/step_observer.h"
+#include "runtime/tactic_registry.h"
 
 namespace ingot {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 // A float result may differ by this share of its tensor's largest magnitude: accumulation order over at most some ten
 // thousand terms. Kernels are held to the tighter, per-op table by the conformance tests.
 constexpr double kFloatTolerance = 5e-4;
+// The same where a tactic rounds operands to 11 bits.
+constexpr double kHalfTolerance = 4e-3;
 
 // One operand in linear layout, whatever the slot's.
 class LinearCopy {
@@ -167,7 +170,9 @@ class Verifier final : public StepObserver {
       largest = std::max(largest, std::abs(static_cast<double>(want[i])));
       error = std::max(error, std::abs(static_cast<double>(want[i]) - static_cast<double>(got[i])));
     }
-    if (error > kFloatTolerance * std::max({largest, 1e-3, cancelled}))
+    const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
+    const double tolerance = tactic && tactic->info().arithmetic == DataType::kF16 ? kHalfTolerance : kFloatTolerance;
+    if (error > tolerance * std::max({largest, 1e-3, cancelled}))
       return fail("error " + std::to_string(error) + " where values reach " + std::to_string(largest));
     if (largest > 0) result.largest_error = std::max(result.largest_error, error / std::max(largest, 1e-3));
     return {};

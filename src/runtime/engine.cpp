@@ -140,6 +140,7 @@ Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options, std::
   if (engine->owned.plan.target.starts_with("cuda-")) {
     INGOT_ASSIGN(engine->device, find_device(Backend::kCuda));
     engine->device.threads = options.threads;
+    engine->device.allow_f16 = true;  // permitted, or not used, when the plan was made
   }
   INGOT_TRY(load_steps(*engine, engine->plan(), engine->loaded));
   if (engine->device.backend != Backend::kCpu) {

@@ -75,6 +75,73 @@ const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activ
   return nullptr;
 }
 
+const char* refuse_s8_conv(const Problem& problem) {
+  const auto& params = std::get<ConvParams>(problem.params);
+  if (const char* refusal = refuse_s8_layer(problem, 0, params.activation, {.output = true})) return refusal;
+  const TensorType& x = problem.inputs[0].type;
+  const TensorType& w = problem.inputs[1].type;
+  if (x.shape.rank != 3 && x.shape.rank != 4) return "not one or two spatial dims";
+  if (w.shape.rank != x.shape.rank) return "weights and input differ in rank";
+  if (x.layout != Layout::kChannelsLast || problem.outputs[0].type.layout != Layout::kChannelsLast)
+    return "tensors are not channels_last";
+  if (!w.shape.is_static() || w.shape.elements() == 0) return "weights are empty";
+  if (params.groups < 1 || w.shape[0] % params.groups != 0) return "output channels are not a multiple of groups";
+  if (x.shape[1] != w.shape[1] * params.groups) return "input channels differ from the weights'";
+  if (w.shape[1] == 1 && w.shape[0] == params.groups) return "depthwise: too few products for a matrix kernel";
+  for (int64_t pad : params.pads)
+    if (pad < 0) return "negative padding";
+  return nullptr;
+}
+
+const char* refuse_s8_depthwise(const Problem& problem) {
+  const auto& params = std::get<ConvParams>(problem.params);
+  if (const char* refusal = refuse_s8_layer(problem, 0, params.activation, {true, true})) return refusal;
+  const TensorType& x = problem.inputs[0].type;
+  const Shape& w = problem.inputs[1].type.shape;
+  if (x.shape.rank != 3 && x.shape.rank != 4) return "not one or two spatial dims";
+  if (w.rank != x.shape.rank || !w.is_static() || w.elements() == 0) return "weights are empty or of another rank";
+  if (w[1] != 1 || params.groups != w[0] || x.shape[1] != w[0]) return "not depthwise: groups, inputs and outputs differ";
+  if (x.layout != Layout::kChannelsLast || problem.outputs[0].type.layout != Layout::kChannelsLast)
+    return "tensors are not channels_last";
+  for (int64_t pad : params.pads)
+    if (pad < 0) return "negative padding";
+  return nullptr;
+}
+
+const char* refuse_s8_pool(const Problem& problem) {
+  const auto& params = std::get<PoolParams>(problem.params);
+  const TensorType& x = problem.inputs[0].type;
+  const TensorType& y = problem.outputs[0].type;
+  if (!is_byte(x.dtype)) return "input is not u8 or s8";
+  if (x.shape.rank != 3 && x.shape.rank != 4) return "not one or two spatial dims";
+  if (x.layout != Layout::kChannelsLast || y.layout != Layout::kChannelsLast) return "tensors are not channels_last";
+  if (x.shape[1] < 1) return "number of channels varies or is zero";
+  if (problem.outputs.size() > 1 && problem.outputs[1].present) return "indices are wanted";
+  for (int64_t pad : params.pads)
+    if (pad < 0) return "negative padding";
+  if (params.function == PoolFunction::kMax) {
+    if (y.dtype != x.dtype || y.quant != x.quant) return "a maximum keeps type and scale, and the output's differ";
+    return nullptr;
+  }
+  if (params.function != PoolFunction::kAverage) return "neither max nor average";
+  if (!is_per_tensor_byte(x)) return "input needs one scale and zero point";
+  if (y.dtype != DataType::kF32 && !is_per_tensor_byte(y)) return "output is neither f32 nor u8/s8 with one scale";
+  if (!(scale_of(x) / (is_quantized(y) ? scale_of(y) : 1.0f) < 1e20f)) return "scales of input and output are too far apart";
+  int64_t window = 1;
+  for (int d = 2; d < x.shape.rank; ++d)
+    window *= params.global ? problem.inputs[0].max_shape[d] : params.kernel[static_cast<size_t>(d) - 2];
+  if (window > (int64_t{1} << 22)) return "window of more than 2^22 positions";
+  return nullptr;
+}
+
+const char* refuse_s8_table(const Problem& problem) {
+  const TensorType &x = problem.inputs[0].type, &y = problem.outputs[0].type;
+  if (!is_byte(x.dtype) || !is_byte(y.dtype)) return "input and output are not both u8 or s8";
+  if (!is_per_tensor_byte(x) || !is_per_tensor_byte(y)) return "input and output need one scale and zero point each";
+  if (x.layout != y.layout) return "layouts differ";
+  return nullptr;
+}
+
 ResultLimits result_limits(const TensorType& y, const Activation& activation) {
   ResultLimits limits;
   if (!is_byte(y.dtype)) {

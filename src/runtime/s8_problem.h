@@ -16,6 +16,13 @@ namespace ingot {
 struct ChannelScales { bool input = false, output = false; };
 const char* refuse_s8_layer(const Problem& problem, int weight_axis, const Activation& activation, ChannelScales may = {});
 
+// The same and geometry, for channels-last tensors of one or two spatial dims: convolution but depthwise; depthwise; max and
+// average pooling. And functions of one byte as a table.
+const char* refuse_s8_conv(const Problem& problem);
+const char* refuse_s8_depthwise(const Problem& problem);
+const char* refuse_s8_pool(const Problem& problem);
+const char* refuse_s8_table(const Problem& problem);
+
 // One scale and a zero point in the type's range.
 bool is_per_tensor_byte(const TensorType& type);
 // One of each for every index of dim 1.

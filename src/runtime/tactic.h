@@ -26,6 +26,7 @@ struct DeviceInfo {
   int threads = 1;          // threads a run will use
   Backend backend = Backend::kCpu;
   int cuda_capability = 0;
+  bool allow_f16 = false;   // tactics may round float operands to half precision
 };
 
 // One input or output of a problem. type.shape has kDynamic where the profile lets a dim vary.
@@ -49,6 +50,7 @@ struct TacticInfo {
   OpKind op;
   std::string_view library = {};  // the library beyond C++'s own that it needs, as "onednn": then used only where a build
                                   // permits it by that name, and exempt from "allocates nothing"
+  DataType arithmetic = DataType::kF32;  // what float operands are rounded to before they are multiplied
 };
 
 class Kernel {

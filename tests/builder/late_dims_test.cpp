@@ -181,6 +181,30 @@ output %y
   EXPECT_FALSE(graph.is_shape_value(graph.find_value("s")));  // half of it is data
 }
 
+// n mod 8 is 0 at every probe, 8 − n mod 8 is 8, and neither is so between them.
+TEST(LateDims, RemaindersVaryBetweenProbes) {
+  const auto parsed = parse_graph(R"(%x = input f32[8:16:32]
+%n = Shape(%x)
+%eight = const s64[1] [8]
+%rest = Binary.mod(%n, %eight)
+%left = Binary.sub(%eight, %rest)
+%c = ConstantOfShape(%rest)
+%d = ConstantOfShape(%left)
+%y = Concat(%c, %d) {axis=0}
+%size = Shape(%c)
+output %y, %size
+)");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  const Graph& graph = parsed->graph;
+  EXPECT_EQ(verify_graph(graph).message(), "");
+  for (const auto& [name, most] : {std::pair{"c", "7"}, std::pair{"d", "8"}, std::pair{"y", "15"}}) {
+    const Value& value = graph.value(graph.find_value(name));
+    EXPECT_EQ(value.late_dims, 1u) << name;
+    EXPECT_EQ(to_string(value.probe_shapes[kProbeMax]), most) << name;
+  }
+  EXPECT_FALSE(graph.is_constant(graph.find_value("size")));
+}
+
 TEST(LateDims, PassesDoNotTakeBoundsForSizes) {
   // A slice of equal bound is no copy.
   auto parsed = parse("%z = Slice(%g, %zero, %k)\n%y = Unary.neg(%z)");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -16,7 +17,8 @@ namespace ingot {
 
 inline std::vector<TestProblem> all_problems() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(INGOT_SOURCE_DIR "/tests/cases/problems"))
+  const char* moved = std::getenv("INGOT_SOURCE_DIR");  // where a program built elsewhere finds the tree
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(moved ? moved : INGOT_SOURCE_DIR) + "/tests/cases/problems"))
     if (entry.path().extension() == ".txt") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<TestProblem> problems;
@@ -48,10 +50,11 @@ struct Allowed {
   Tolerance tolerance;
   double terms = 1, magnitude = 1;
 
-  static Allowed of(const TestProblem& problem, const ReferenceRun& run) {
+  // `arithmetic`: what the tactic rounds operands to.
+  static Allowed of(const TestProblem& problem, const ReferenceRun& run, DataType arithmetic) {
     Allowed a;
     if (problem.inputs[0].type.dtype != DataType::kF32 || problem.outputs[0].type.dtype != DataType::kF32) return a;
-    a.tolerance = tolerance_of(problem.params, DataType::kF32);
+    a.tolerance = tolerance_of(problem.params, arithmetic);
     a.exact = a.tolerance.relative == 0;
     const OpKind op = kind_of(problem.params);
     if (op == OpKind::kConv || op == OpKind::kConvTranspose || op == OpKind::kMatMul || op == OpKind::kAttention) {
@@ -66,8 +69,9 @@ struct Allowed {
 };
 
 // Empty, or what differs.
-inline std::string compare(const TestProblem& problem, const ReferenceRun& run, const std::vector<std::vector<std::byte>>& results) {
-  const Allowed allowed = Allowed::of(problem, run);
+inline std::string compare(const TestProblem& problem, const ReferenceRun& run, const std::vector<std::vector<std::byte>>& results,
+                           DataType arithmetic = DataType::kF32) {
+  const Allowed allowed = Allowed::of(problem, run, arithmetic);
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].size() != run.outputs[i].size())
       return "another size: got " + std::to_string(results[i].size()) + " bytes, need " + std::to_string(run.outputs[i].size());

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -13,7 +14,10 @@
 
 namespace ingot::digits {
 
-inline std::string folder() { return std::string(INGOT_SOURCE_DIR) + "/models/digits"; }
+inline std::string folder() {
+  const char* moved = std::getenv("INGOT_SOURCE_DIR");  // where a program built elsewhere finds the tree
+  return std::string(moved ? moved : INGOT_SOURCE_DIR) + "/models/digits";
+}
 inline std::string model() { return folder() + "/digits.onnx"; }
 
 inline std::string read_text(const std::string& path) {

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "runtime/cuda/driver_api.h"
+#include "fake_cuda/driver_api.h"
 
 namespace ingot::cuda {
 namespace {

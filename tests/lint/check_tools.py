@@ -5,6 +5,7 @@
 """
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -244,6 +245,26 @@ def json_files():
     run("engine-check", "--table", "check.json", code=0, errors=0)
     run("engine-inspect", engine, "--all", "--json", "inspect.json", code=0, errors=0)
     keys(work / "inspect.json", "target", "targets", "model_hash", "arena_bytes", "weight_bytes", "report")
+    gpu_plans()
+
+
+def gpu_plans():
+    """A file with a GPU's plan where there is no GPU: all tools work, and say in one line why the CPU's plan runs."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # hides a device that is there
+    args = ["engine-build", DIGITS / "digits.onnx", "--int8", *CALIB, "--no-tune", "--no-verify", "--targets", "cuda-sm_80", "-o", "gpu.engine"]
+    done = run(*args)
+    if "this build has no CUDA backend" in done.stderr:
+        return
+    expect(done.returncode == 0, f"engine-build --targets: {done.stderr}")
+    for tool, *rest in (("engine-inspect", "--json", "gpu.json"), ("engine-run", "--seconds", "0.05"),
+                        ("engine-check", "--reference", DIGITS / "digits.onnx", "--data", DIGITS / "test", "--preprocess", DIGITS / "preprocess.txt")):
+        done = run(tool, "gpu.engine", *rest, code=0)
+        expect(re.fullmatch(f"{tool}: note: on the CPU \\(cpu-[^)]*\\), .*\n", done.stderr), f"{tool}: says nothing of the GPU's plan: {done.stderr}")
+        if tool == "engine-run":
+            expect(done.stdout.startswith("target cpu-"), f"engine-run: names no plan: {done.stdout}")
+    expect(keys(work / "gpu.json", "targets").get("targets") == ["cpu-x86-64", "cuda-sm_80"], "engine-inspect: does not list all targets")
+    run("engine-run", "gpu.engine", "--backend", "cuda", code=3, errors=1)
+    run("engine-run", "gpu.engine", "--backend", "cpu", "--seconds", "0.05", code=0, errors=0)
 
 
 def interrupts():

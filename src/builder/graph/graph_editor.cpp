@@ -173,18 +173,15 @@ double number_at(DataType dtype, const Blob& blob, int64_t i) {
   return static_cast<double>(read_index({dtype, Shape{i + 1}, blob.data(), true}, i));
 }
 
-// Whether outputs that agree at every probe are the same for all shapes between, too. n mod 8 may be 0 at every probe and is
-// not 0 everywhere: so they must follow from the ends between which each operand varies.
-bool holds_between_probes(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs,
-                          std::span<const Inferred> inferred) {
-  if (graph.probe_count() == 1 || kind_of(params) == OpKind::kShape) return true;
-  Operands operands = operands_at(graph, inputs, 0);
-  bool varies = false;
+// A node's operands with the bounds between which each varies over all probes. False where those cannot be told.
+bool operands_between(const Graph& graph, std::span<const ValueId> inputs, Operands& operands, bool& varies) {
+  operands = operands_at(graph, inputs, 0);
+  varies = false;
   for (size_t k = 0; k < inputs.size(); ++k) {
     if (inputs[k] == kNone || graph.is_constant(inputs[k])) continue;
     const Value& value = graph.value(inputs[k]);
     const DataType dtype = value.type.dtype;
-    if (!is_float(dtype) && !is_integer(dtype) && dtype != DataType::kBool) return false;
+    if (value.probe_values.empty() || (!is_float(dtype) && !is_integer(dtype) && dtype != DataType::kBool)) return false;
     for (const Shape& shape : value.probe_shapes)
       if (!(shape == value.probe_shapes[0])) return false;
     varies = true;
@@ -203,6 +200,17 @@ bool holds_between_probes(const Graph& graph, const OpParams& params, std::span<
     operands.held.push_back(std::make_shared<const Blob>(std::move(most)));
     input.most = operands.held.back()->data();
   }
+  return true;
+}
+
+// Whether outputs that agree at every probe are the same for all shapes between, too. n mod 8 may be 0 at every probe and is
+// not 0 everywhere: so they must follow from the ends between which each operand varies.
+bool holds_between_probes(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs,
+                          std::span<const Inferred> inferred) {
+  if (graph.probe_count() == 1 || kind_of(params) == OpKind::kShape) return true;
+  Operands operands;
+  bool varies = false;
+  if (!operands_between(graph, inputs, operands, varies)) return false;
   if (!varies) return true;
   std::vector<BoundedOutput> outputs;
   for (const Inferred& output : inferred) outputs.push_back({output.dtype, output.shapes[0], 0});
@@ -210,6 +218,25 @@ bool holds_between_probes(const Graph& graph, const OpParams& params, std::span<
   if (!bound_values(params, operands.inputs, outputs, least, most)) return false;
   for (size_t i = 0; i < inferred.size(); ++i)
     if (least[i] != *inferred[i].values[0] || most[i] != *inferred[i].values[0]) return false;
+  return true;
+}
+
+// A remainder of a dim that varies says nothing of those between the probes, nor do dims made of it: they count as if they
+// depended on data, and so has it bounds instead of values. False for all else.
+bool bound_remainder(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, std::vector<Inferred>& inferred) {
+  if (graph.probe_count() == 1) return false;
+  OpParams modulo = params;
+  std::vector<ValueId> operands_of(inputs.begin(), inputs.end());
+  if (auto spelled = spelled_remainder(graph, params, inputs)) modulo = BinaryParams{BinaryFunction::kMod, {}}, operands_of = *spelled;
+  if (!is_remainder(modulo)) return false;
+  Operands operands;
+  bool varies = false;
+  if (!operands_between(graph, operands_of, operands, varies) || !varies) return false;
+  const BoundedOutput output{inferred[0].dtype, inferred[0].shapes[0], 0};
+  std::vector<Blob> least, most;
+  if (!bound_values(modulo, operands.inputs, {&output, 1}, least, most)) return false;
+  const Value::Bounds bounds{std::make_shared<const Blob>(std::move(least[0])), std::make_shared<const Blob>(std::move(most[0]))};
+  inferred[0].bounds.assign(graph.probe_count(), bounds);
   return true;
 }
 
@@ -369,6 +396,7 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   // A node keeps all its outputs or none: how many it has may be part of what it means, as for Split.
   const bool constant = known && std::all_of(inferred.begin(), inferred.end(), same_everywhere) &&
                         holds_between_probes(graph_, node.params, node.inputs, inferred);
+  if (known && !constant && bound_remainder(graph_, node.params, node.inputs, inferred)) known = false, bounded = true;
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
   for (size_t i = 0; i < output_names.size(); ++i) {
     if (output_names[i].empty()) {

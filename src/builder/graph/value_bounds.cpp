@@ -141,6 +141,35 @@ bool bound_equal(std::span<const Operand> operands, std::vector<Blob>& least, st
   return true;
 }
 
+// Of n modulo d > 0: 0 … d − 1, or 0 … d for floats, and no more than n where n is not negative. Exact where both are.
+bool bound_remainder(BinaryFunction function, std::span<const Operand> operands, std::vector<Blob>& least, std::vector<Blob>& most) {
+  const Operand &n = operands[0], &d = operands[1];
+  const bool is_positive = all_above(n.least, 0, true);
+  if (!all_above(d.least, 0, false) || (function == BinaryFunction::kFmod && !is_positive)) return false;
+  if (n.exact && d.exact) {
+    auto value = binary(function, n.least, d.least);
+    if (!value) return false;
+    least.push_back(value->bytes);
+    most.push_back(std::move(value->bytes));
+    return true;
+  }
+  // n − n = 0 and d / d = 1, of the right type and shape.
+  const auto zero = binary(BinaryFunction::kSub, n.least, n.least);
+  if (!zero) return false;
+  auto low = binary(BinaryFunction::kMul, end_of(*zero), d.least);
+  auto high = binary(BinaryFunction::kAdd, end_of(*zero), d.most);
+  if (!low || !high) return false;
+  if (is_integer(high->type.dtype)) {
+    const auto ratio = binary(BinaryFunction::kDiv, end_of(*high), end_of(*high));
+    high = ratio ? binary(BinaryFunction::kSub, end_of(*high), end_of(*ratio)) : std::nullopt;
+  }
+  if (high && is_positive) high = binary(BinaryFunction::kMin, end_of(*high), n.most);
+  if (!high) return false;
+  least.push_back(std::move(low->bytes));
+  most.push_back(std::move(high->bytes));
+  return true;
+}
+
 // Where a condition that may go either way stands, both sides count.
 bool bound_where(std::span<const Operand> operands, std::vector<Blob>& least, std::vector<Blob>& most) {
   const Operand &condition = operands[0], &x = operands[1], &y = operands[2];
@@ -175,6 +204,12 @@ bool bound_shape(const ShapeParams& params, const BoundedInput& input, std::vect
 
 }  // namespace
 
+bool is_remainder(const OpParams& params) {
+  const auto* binary_params = std::get_if<BinaryParams>(&params);
+  return binary_params && (binary_params->function == BinaryFunction::kMod || binary_params->function == BinaryFunction::kFmod) &&
+         binary_params->activation.function == UnaryFunction::kIdentity;
+}
+
 bool bound_values(const OpParams& params, std::span<const BoundedInput> inputs, std::span<const BoundedOutput> outputs,
                   std::vector<Blob>& least, std::vector<Blob>& most) {
   least.clear();
@@ -197,6 +232,7 @@ bool bound_values(const OpParams& params, std::span<const BoundedInput> inputs, 
   }
   if (kind_of(params) == OpKind::kBinary && std::get<BinaryParams>(params).function == BinaryFunction::kEqual)
     return bound_equal(operands, least, most);
+  if (is_remainder(params)) return bound_remainder(std::get<BinaryParams>(params).function, operands, least, most);
   if (kind_of(params) == OpKind::kWhere && !operands[0].exact) return bound_where(operands, least, most);
   std::vector<End> low, high;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -212,6 +248,23 @@ bool bound_values(const OpParams& params, std::span<const BoundedInput> inputs, 
     most.push_back(std::move((*highest)[i].bytes));
   }
   return true;
+}
+
+std::optional<std::vector<ValueId>> spelled_remainder(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs) {
+  const auto function = [](const OpParams& of) {
+    const auto* binary = std::get_if<BinaryParams>(&of);
+    return binary && binary->activation.function == UnaryFunction::kIdentity ? std::optional(binary->function) : std::nullopt;
+  };
+  if (function(params) != BinaryFunction::kSub || !is_integer(graph.value(inputs[0]).type.dtype)) return std::nullopt;
+  const Node* product = graph.producer(inputs[1]);
+  if (!product || function(product->params) != BinaryFunction::kMul) return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    const Node* quotient = graph.producer(product->inputs[i]);
+    if (quotient && function(quotient->params) == BinaryFunction::kDiv && quotient->inputs[0] == inputs[0] &&
+        quotient->inputs[1] == product->inputs[1 - i])
+      return quotient->inputs;
+  }
+  return std::nullopt;
 }
 
 }  // namespace ingot

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kMostUnrolledNodes = 4096;
 constexpr int64_t kMostRounds = int64_t{1} << 36;
+constexpr double kMostMovedBytes = 0x1p33;  // by a state that grows, in all rounds: a few seconds
 constexpr int kMostAttempts = 4;
 
 const onnx::GraphProto* graph_attribute(NodeImporter& view, std::string_view name) {
@@ -36,6 +37,12 @@ Shape element_shape(const Shape& stack) {
   Shape element;
   for (int i = 1; i < stack.rank; ++i) element.dims[static_cast<size_t>(element.rank++)] = stack[i];
   return element;
+}
+
+// A state that grows by `growth` in a dim is copied in each round.
+double moved_bytes(const Value& state, size_t probe, int64_t growth, int64_t rounds) {
+  const double bytes = static_cast<double>(state.probe_shapes[probe].elements()) * static_cast<double>(element_bytes(state.type.dtype));
+  return bytes * static_cast<double>(growth) * static_cast<double>(rounds) * static_cast<double>(rounds);
 }
 
 bool is_constant_true(const Graph& graph, ValueId id) {
@@ -156,10 +163,10 @@ Expected<bool> GraphImporter::widen_states(const onnx::NodeProto& node, const Gr
         const int64_t growth = std::max<int64_t>(made.probe_shapes[p][d] - most, 0);
         // What the last round makes may be as large as the limit; what it reads is smaller.
         if (has_limit) most = std::max(most, limit->second[d] - growth);
-        else if (!rounds.empty()) most += growth * rounds[p];
+        else if (!rounds.empty() && moved_bytes(made, p, growth, rounds[p]) <= kMostMovedBytes) most += growth * rounds[p];
         else
           return unsupported("size of dim " + std::to_string(d) + " of state " + quoted(name) +
-                             " changes from one iteration to the next, and no upper bound of it is known; give a limit, as by --limit '" + name + "=" +
+                             " changes from one iteration to the next, and no upper bound of it is known that is small enough to run; give a limit, as by --limit '" + name + "=" +
                              to_string(made.type.shape) + "' with a number for that dim");
       }
       state.late |= 1u << d;

@@ -134,23 +134,7 @@ class ConvTactic final : public Tactic {
     return kInfo;
   }
 
-  Support supports(const Problem& problem) const override {
-    const ConvParams& params = params_of(problem);
-    if (const char* refusal = refuse_s8_layer(problem, 0, params.activation, {.output = true})) return {refusal};
-    const TensorType& x = problem.inputs[0].type;
-    const TensorType& w = problem.inputs[1].type;
-    if (x.shape.rank != 3 && x.shape.rank != 4) return {"not one or two spatial dims"};
-    if (w.shape.rank != x.shape.rank) return {"weights and input differ in rank"};
-    if (x.layout != Layout::kChannelsLast || problem.outputs[0].type.layout != Layout::kChannelsLast)
-      return {"tensors are not channels_last"};
-    if (!w.shape.is_static() || w.shape.elements() == 0) return {"weights are empty"};
-    if (params.groups < 1 || w.shape[0] % params.groups != 0) return {"output channels are not a multiple of groups"};
-    if (x.shape[1] != w.shape[1] * params.groups) return {"input channels differ from the weights'"};
-    if (w.shape[1] == 1 && w.shape[0] == params.groups) return {"depthwise: too few products for a matrix kernel"};
-    for (int64_t pad : params.pads)
-      if (pad < 0) return {"negative padding"};
-    return {};
-  }
+  Support supports(const Problem& problem) const override { return {refuse_s8_conv(problem)}; }
 
   size_t workspace_bytes(const Problem& problem) const override {
     const ConvPlan plan = plan_of(problem);

@@ -112,22 +112,13 @@ class TableKernel final : public Kernel {
   std::array<uint8_t, 256> table_;
 };
 
-// Why a byte → byte function cannot be a table; null if it can.
-const char* refuse_table(const Problem& problem) {
-  const TensorType &x = problem.inputs[0].type, &y = problem.outputs[0].type;
-  if (!is_byte(x.dtype) || !is_byte(y.dtype)) return "input and output are not both u8 or s8";
-  if (!is_per_tensor_byte(x) || !is_per_tensor_byte(y)) return "input and output need one scale and zero point each";
-  if (x.layout != y.layout) return "layouts differ";
-  return nullptr;
-}
-
 class UnaryTableTactic final : public Tactic {
  public:
   const TacticInfo& info() const override {
     static constexpr TacticInfo kInfo{"cpu.unary.table.s8", 1, OpKind::kUnary};
     return kInfo;
   }
-  Support supports(const Problem& problem) const override { return {refuse_table(problem)}; }
+  Support supports(const Problem& problem) const override { return {refuse_s8_table(problem)}; }
   Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
     if (!blob.empty()) return Status(StatusCode::kInvalidEngine, "unary: packed constants: got some, need none");
     return std::unique_ptr<Kernel>(std::make_unique<TableKernel>(std::get<UnaryParams>(problem.params), problem.inputs[0].type,
@@ -144,7 +135,7 @@ class RequantizeTactic final : public Tactic {
   }
   Support supports(const Problem& problem) const override {
     if (optional_operand(problem.inputs, 1)) return {"scale is an input"};
-    return {refuse_table(problem)};
+    return {refuse_s8_table(problem)};
   }
   Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
     if (!blob.empty()) return Status(StatusCode::kInvalidEngine, "requantize: packed constants: got some, need none");

@@ -107,28 +107,7 @@ class PoolTactic final : public Tactic {
     return kInfo;
   }
 
-  Support supports(const Problem& problem) const override {
-    const PoolParams& params = params_of(problem);
-    const TensorType& x = problem.inputs[0].type;
-    const TensorType& y = problem.outputs[0].type;
-    if (!is_byte(x.dtype)) return {"input is not u8 or s8"};
-    if (x.shape.rank != 3 && x.shape.rank != 4) return {"not one or two spatial dims"};
-    if (x.layout != Layout::kChannelsLast || y.layout != Layout::kChannelsLast) return {"tensors are not channels_last"};
-    if (x.shape[1] < 1) return {"number of channels varies or is zero"};
-    if (problem.outputs.size() > 1 && problem.outputs[1].present) return {"indices are wanted"};
-    for (int64_t pad : params.pads)
-      if (pad < 0) return {"negative padding"};
-    if (params.function == PoolFunction::kMax) {
-      if (y.dtype != x.dtype || y.quant != x.quant) return {"a maximum keeps type and scale, and the output's differ"};
-      return {};
-    }
-    if (params.function != PoolFunction::kAverage) return {"neither max nor average"};
-    if (!is_per_tensor_byte(x)) return {"input needs one scale and zero point"};
-    if (y.dtype != DataType::kF32 && !is_per_tensor_byte(y)) return {"output is neither f32 nor u8/s8 with one scale"};
-    if (!(scale_of(x) / (is_quantized(y) ? scale_of(y) : 1.0f) < 1e20f)) return {"scales of input and output are too far apart"};
-    if (window_of(params, problem.inputs[0].max_shape).taps() > (int64_t{1} << 22)) return {"window of more than 2^22 positions"};
-    return {};
-  }
+  Support supports(const Problem& problem) const override { return {refuse_s8_pool(problem)}; }
 
   size_t workspace_bytes(const Problem& problem) const override {
     return static_cast<size_t>(problem.device.threads * table_entries(problem)) * sizeof(const uint8_t*);

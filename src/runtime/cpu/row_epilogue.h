@@ -77,22 +77,24 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
   const RowEpilogue e = shared;  // a copy, which stores of bytes cannot change
   auto result = shared_result<Lanes>(e);
   auto residual_factor = Lanes::set(e.residual_multiplier);
-  for (int r = 0; r < rows; ++r) {
-    const int64_t at = (row + r) * e.out_stride + channel;
-    Out* out = static_cast<Out*>(e.out) + at;
-    for (int64_t c = 0; c < channels; c += 16) {
-      F t = Lanes::mul(Lanes::to_float(Lanes::load(sums + r * sum_stride + c)), Lanes::load(e.multiplier + channel + c));
+  // Channels outside, so that what belongs to a channel is loaded once for all rows.
+  for (int64_t c = 0; c < channels; c += 16) {
+    const F multiplier = Lanes::load(e.multiplier + channel + c);
+    if constexpr (kPerChannel) {
+      result = channel_result<Lanes>(e, channel + c);
+      if constexpr (!std::is_void_v<Residual>) residual_factor = Lanes::load(e.channel_residual + channel + c);
+    }
+    for (int r = 0; r < rows; ++r) {
+      const int64_t at = (row + r) * e.out_stride + channel + c;
+      F t = Lanes::mul(Lanes::to_float(Lanes::load(sums + r * sum_stride + c)), multiplier);
       if constexpr (!std::is_void_v<Residual>) {
-        const auto value = load_some<Lanes>(static_cast<const Residual*>(e.residual) + at + c, channels - c);
-        if constexpr (std::is_same_v<Residual, float>) {
+        const auto value = load_some<Lanes>(static_cast<const Residual*>(e.residual) + at, channels - c);
+        if constexpr (std::is_same_v<Residual, float>)
           t = Lanes::add(t, value);
-        } else {
-          if constexpr (kPerChannel) residual_factor = Lanes::load(e.channel_residual + channel + c);
+        else
           t = Lanes::fma(Lanes::to_float(Lanes::sub(value, Lanes::set_i(e.residual_zero))), residual_factor, t);
-        }
       }
-      if constexpr (kPerChannel) result = channel_result<Lanes>(e, channel + c);
-      finish<Lanes, kCurved>(t, out + c, channels - c, e, result);
+      finish<Lanes, kCurved>(t, static_cast<Out*>(e.out) + at, channels - c, e, result);
     }
   }
 }

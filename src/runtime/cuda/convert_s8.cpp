@@ -86,14 +86,6 @@ class DequantizeTactic final : public Tactic {
   }
 };
 
-const char* refuse_table(const Problem& problem) {
-  const TensorType &x = problem.inputs[0].type, &y = problem.outputs[0].type;
-  if (!is_byte(x.dtype) || !is_byte(y.dtype)) return "input and output are not both u8 or s8";
-  if (!is_per_tensor_byte(x) || !is_per_tensor_byte(y)) return "input and output need one scale and zero point each";
-  if (x.layout != y.layout) return "layouts differ";
-  return nullptr;
-}
-
 Expected<std::unique_ptr<Kernel>> load_table(const UnaryParams& function, const Problem& problem) {
   INGOT_ASSIGN(Device* const device, Device::first());
   std::array<uint8_t, 256> table;
@@ -114,7 +106,7 @@ class UnaryTableTactic final : public Tactic {
     static constexpr TacticInfo kInfo{"cuda.unary.table.s8", 1, OpKind::kUnary};
     return kInfo;
   }
-  Support supports(const Problem& problem) const override { return {refuse_table(problem)}; }
+  Support supports(const Problem& problem) const override { return {refuse_s8_table(problem)}; }
   Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
     INGOT_TRY(no_blob(info(), blob));
     return load_table(std::get<UnaryParams>(problem.params), problem);
@@ -130,7 +122,7 @@ class RequantizeTactic final : public Tactic {
   }
   Support supports(const Problem& problem) const override {
     if (optional_operand(problem.inputs, 1)) return {"scale is an input"};
-    return {refuse_table(problem)};
+    return {refuse_s8_table(problem)};
   }
   Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
     INGOT_TRY(no_blob(info(), blob));

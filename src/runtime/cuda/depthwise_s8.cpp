@@ -64,20 +64,7 @@ class DepthwiseTactic final : public Tactic {
     return kInfo;
   }
 
-  Support supports(const Problem& problem) const override {
-    const auto& params = std::get<ConvParams>(problem.params);
-    if (const char* refusal = refuse_s8_layer(problem, 0, params.activation, {true, true})) return {refusal};
-    const TensorType& x = problem.inputs[0].type;
-    const Shape& w = problem.inputs[1].type.shape;
-    if (x.shape.rank != 3 && x.shape.rank != 4) return {"not one or two spatial dims"};
-    if (w.rank != x.shape.rank || !w.is_static() || w.elements() == 0) return {"weights are empty or of another rank"};
-    if (w[1] != 1 || params.groups != w[0] || x.shape[1] != w[0]) return {"not depthwise: groups, inputs and outputs differ"};
-    if (x.layout != Layout::kChannelsLast || problem.outputs[0].type.layout != Layout::kChannelsLast)
-      return {"tensors are not channels_last"};
-    for (int64_t pad : params.pads)
-      if (pad < 0) return {"negative padding"};
-    return {};
-  }
+  Support supports(const Problem& problem) const override { return {refuse_s8_depthwise(problem)}; }
 
   uint32_t packed_inputs(const Problem&) const override { return 0b110; }
 

@@ -3,110 +3,29 @@
 // [group][output][k], k = (tap, channel), a row padded with zeros to a multiple of 16.
 #include <array>
 #include <cstring>
-#include <numeric>
 #include <string>
 
+#include "runtime/cuda/igemm_plan.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/s8_layer.h"
 #include "runtime/ops/element.h"
 #include "runtime/ops/matmul.h"
-#include "runtime/ops/window.h"
 
 namespace ingot::cuda {
 namespace {
 
-struct Tile {
-  int rows, outputs, threads, stages;
-  int shared_bytes() const { return stages * (rows + outputs) * 64; }
-};
-constexpr Tile kTiles[] = {{128, 128, 256, 3}, {128, 64, 256, 3}, {64, 64, 128, 4}};
+constexpr IgemmTile kTiles[] = {{128, 128, 256, 3}, {128, 64, 256, 3}, {64, 64, 128, 4}};
 
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
-
-// What does not depend on a run's shapes; a matrix product is a window of one pixel.
-struct Plan {
-  ConvParams conv;
-  int spatial = 0;  // 0: a matrix product
-  Image image{};
-  int64_t channels = 0, outputs = 0, groups = 1, taps = 1;
-  bool dense = false;  // every row of x is one row of the product
-
-  int64_t group_channels() const { return channels / groups; }
-  int64_t k() const { return taps * group_channels(); }
-  int64_t k_pitch() const { return round_up(k(), 16); }
-  int64_t bias_bytes() const { return round_up(outputs * 4, 16); }
-  int64_t blob_bytes() const { return bias_bytes() + outputs * k_pitch(); }
-  // Bytes of k that lie side by side and may be fetched together.
-  int64_t piece() const {
-    const int64_t common = std::gcd(std::gcd(group_channels(), channels), int64_t{16});
-    return common >= 4 ? common : 1;
-  }
-  bool direct() const { return dense && piece() == 16; }
-  const char* loader() const { return direct() ? "direct" : piece() == 16 ? "taps" : piece() >= 4 ? "pieces" : "bytes"; }
-};
-
-Plan conv_plan(const Problem& problem) {
-  Plan plan;
-  plan.conv = std::get<ConvParams>(problem.params);
-  const Shape& w = problem.inputs[1].type.shape;
-  plan.spatial = w.rank - 2;
-  plan.groups = plan.conv.groups;
-  plan.outputs = w[0];
-  plan.channels = w[1] * plan.groups;
-  plan.image = window_image(plan.spatial, w.span().subspan(2), plan.conv.strides, plan.conv.dilations);
-  plan.taps = static_cast<int64_t>(plan.image.kernel_h) * plan.image.kernel_w;
-  bool padded = false;
-  for (int64_t pad : plan.conv.pads) padded = padded || pad != 0;
-  plan.dense = plan.taps == 1 && plan.image.stride_h == 1 && plan.image.stride_w == 1 && !padded;
-  return plan;
-}
-
-Plan matmul_plan(const Problem& problem) {
-  const auto& params = std::get<MatMulParams>(problem.params);
-  const Shape& b = problem.inputs[1].type.shape;
-  Plan plan;
-  plan.channels = b[params.transpose_b ? 1 : 0];
-  plan.outputs = b[params.transpose_b ? 0 : 1];
-  plan.image = Image{1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1};
-  plan.dense = true;
-  return plan;
-}
-
-// The kernel's view of where each piece of k lies, one entry per piece up to k_pitch.
-std::vector<Tap> tap_table(const Plan& plan) {
-  std::vector<Tap> taps;
-  const int64_t piece = plan.piece();
-  for (int64_t k = 0; k < plan.k_pitch(); k += piece) {
-    Tap tap{kNoTap, 0, 0};
-    if (k < plan.k()) {
-      const int64_t position = k / plan.group_channels();
-      tap.dy = static_cast<int16_t>(position / plan.image.kernel_w * plan.image.dilation_h);
-      tap.dx = static_cast<int16_t>(position % plan.image.kernel_w * plan.image.dilation_w);
-      tap.channel = static_cast<int32_t>(k % plan.group_channels());
-    }
-    taps.push_back(tap);
-  }
-  return taps;
-}
+int64_t blob_bytes(const IgemmPlan& plan) { return plan.bias_bytes() + plan.weight_bytes(); }
 
 class IgemmKernel final : public Kernel {
  public:
-  IgemmKernel(Device& device, Plan plan, const Tile& tile, CUfunction function, DeviceMemory memory, IgemmParams params)
+  IgemmKernel(Device& device, IgemmPlan plan, const IgemmTile& tile, CUfunction function, DeviceMemory memory, IgemmParams params)
       : device_(device), plan_(std::move(plan)), tile_(tile), function_(function), memory_(std::move(memory)), params_(params) {}
 
   Status run(const KernelArgs& args) noexcept override {
     IgemmParams params = params_;
-    const Shape &x = args.input_shapes[0], &y = args.output_shapes[0];
-    if (plan_.spatial == 0) {
-      params.rows = plan_.outputs == 0 ? 0 : y.elements() / plan_.outputs;
-      // Matrix rows as the pixels of one tall image, for the loaders that go by taps.
-      params.image.in_h = params.image.out_h = static_cast<int32_t>(params.rows);
-    } else {
-      const PadPair pad_h = plan_.spatial == 2 ? conv_pads(plan_.conv, 0, 2, x[2], plan_.image.kernel_h) : PadPair{};
-      const PadPair pad_w = conv_pads(plan_.conv, plan_.spatial - 1, plan_.spatial, x[x.rank - 1], plan_.image.kernel_w);
-      set_image_sizes(params.image, x, y, pad_h, pad_w);
-      params.rows = static_cast<int64_t>(params.image.batch) * params.image.out_h * params.image.out_w;
-    }
+    plan_.set_sizes(params.image, params.rows, args.input_shapes[0], args.output_shapes[0]);
     params.x = static_cast<const uint8_t*>(args.inputs[0]);
     params.epilogue.out = args.outputs[0];
     if (params.epilogue.residual_stored != Stored::kNone) params.epilogue.residual = args.inputs[3];
@@ -117,18 +36,18 @@ class IgemmKernel final : public Kernel {
 
  private:
   Device& device_;
-  Plan plan_;
-  Tile tile_;
+  IgemmPlan plan_;
+  IgemmTile tile_;
   CUfunction function_;
   DeviceMemory memory_;
   IgemmParams params_;
 };
 
-Expected<Blob> prepare_blob(const Problem& problem, const Plan& plan, bool transposed) {
+Expected<Blob> prepare_blob(const Problem& problem, const IgemmPlan& plan, bool transposed) {
   const auto* w = reinterpret_cast<const int8_t*>(problem.inputs[1].constant.data());
   const Operand* bias = optional_operand(problem.inputs, 2);
   const int32_t zero = zero_point_of(problem.inputs[0].type);
-  Blob blob(static_cast<size_t>(plan.blob_bytes()));
+  Blob blob(static_cast<size_t>(blob_bytes(plan)));
   const int64_t per_group = plan.group_channels();
   for (int64_t o = 0; o < plan.outputs; ++o) {
     std::byte* row = blob.data() + plan.bias_bytes() + o * plan.k_pitch();
@@ -147,11 +66,11 @@ Expected<Blob> prepare_blob(const Problem& problem, const Plan& plan, bool trans
   return blob;
 }
 
-Expected<std::unique_ptr<Kernel>> load_kernel(const char* op, const Problem& problem, Plan plan, const Activation& activation,
-                                              double alpha, const Tile& tile, std::span<const std::byte> blob) {
-  if (static_cast<int64_t>(blob.size()) != plan.blob_bytes())
+Expected<std::unique_ptr<Kernel>> load_kernel(const char* op, const Problem& problem, IgemmPlan plan, const Activation& activation,
+                                              double alpha, const IgemmTile& tile, std::span<const std::byte> blob) {
+  if (static_cast<int64_t>(blob.size()) != blob_bytes(plan))
     return Status(StatusCode::kInvalidEngine, std::string(op) + ": packed weights have the wrong size: got " +
-                                                  std::to_string(blob.size()) + " bytes, need " + std::to_string(plan.blob_bytes()) +
+                                                  std::to_string(blob.size()) + " bytes, need " + std::to_string(blob_bytes(plan)) +
                                                   "; rebuild the engine");
   INGOT_ASSIGN(Device* const device, Device::first());
   const TensorType& x = problem.inputs[0].type;
@@ -164,7 +83,7 @@ Expected<std::unique_ptr<Kernel>> load_kernel(const char* op, const Problem& pro
                add_epilogue(pack, op, problem, activation, alpha, plan.outputs, blob.first(static_cast<size_t>(plan.outputs) * 4)));
   const size_t weights = pack.add(blob.subspan(static_cast<size_t>(plan.bias_bytes())));
   const size_t padding = pack.add(std::vector<uint8_t>(16, static_cast<uint8_t>(zero_point_of(x))));
-  const std::vector<Tap> table = plan.direct() ? std::vector<Tap>() : tap_table(plan);
+  const std::vector<Tap> table = plan.tap_table();
   const size_t taps = pack.add(table);
   INGOT_ASSIGN(DeviceMemory memory, pack.upload(*device));
 
@@ -172,64 +91,37 @@ Expected<std::unique_ptr<Kernel>> load_kernel(const char* op, const Problem& pro
   params.weights = static_cast<const int8_t*>(memory.at(weights));
   params.padding = static_cast<const uint8_t*>(memory.at(padding));
   params.taps = table.empty() ? nullptr : static_cast<const Tap*>(memory.at(taps));
-  params.image = plan.image;
-  params.outputs = static_cast<int32_t>(plan.outputs / plan.groups);
-  params.channels = static_cast<int32_t>(plan.channels);
-  params.group_channels = static_cast<int32_t>(plan.group_channels());
-  params.k_pitch = static_cast<int32_t>(plan.k_pitch());
-  params.piece = static_cast<int32_t>(plan.piece());
+  plan.set_fixed(params);
   params.epilogue = placed_epilogue(epilogue, memory);
   return std::unique_ptr<Kernel>(std::make_unique<IgemmKernel>(*device, std::move(plan), tile, function, std::move(memory), params));
 }
 
-// Tables hold window offsets in 16 bits, and launches count tiles of outputs and groups in 16.
-const char* refuse_sizes(const Plan& plan) {
-  const Image& image = plan.image;
-  if (static_cast<int64_t>(image.kernel_h) * image.dilation_h >= kNoTap || static_cast<int64_t>(image.kernel_w) * image.dilation_w >= kNoTap)
-    return "window is too large";
-  if (plan.groups > 65535 || plan.outputs / plan.groups > 65535 * 64) return "too many outputs";
-  if (plan.k_pitch() > (int64_t{1} << 30)) return "too many products per output";
-  return nullptr;
-}
-
 class ConvTactic final : public Tactic {
  public:
-  ConvTactic(const char* name, const Tile& tile) : info_{name, 1, OpKind::kConv}, tile_(tile) {}
+  ConvTactic(const char* name, const IgemmTile& tile) : info_{name, 1, OpKind::kConv}, tile_(tile) {}
   const TacticInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem) const override {
-    const auto& params = std::get<ConvParams>(problem.params);
-    if (const char* refusal = refuse_s8_layer(problem, 0, params.activation, {.output = true})) return {refusal};
-    const TensorType &x = problem.inputs[0].type, &w = problem.inputs[1].type;
-    if (x.shape.rank != 3 && x.shape.rank != 4) return {"not one or two spatial dims"};
-    if (w.shape.rank != x.shape.rank) return {"weights and input differ in rank"};
-    if (x.layout != Layout::kChannelsLast || problem.outputs[0].type.layout != Layout::kChannelsLast)
-      return {"tensors are not channels_last"};
-    if (!w.shape.is_static() || w.shape.elements() == 0) return {"weights are empty"};
-    if (params.groups < 1 || w.shape[0] % params.groups != 0) return {"output channels are not a multiple of groups"};
-    if (x.shape[1] != w.shape[1] * params.groups) return {"input channels differ from the weights'"};
-    if (w.shape[1] == 1 && w.shape[0] == params.groups) return {"depthwise: too few products for a matrix kernel"};
-    for (int64_t pad : params.pads)
-      if (pad < 0) return {"negative padding"};
-    const Plan plan = conv_plan(problem);
+    if (const char* refusal = refuse_s8_conv(problem)) return {refusal};
+    const IgemmPlan plan = IgemmPlan::of_conv(problem);
     if (tile_.rows == 128 && tile_.outputs == 128 && plan.piece() != 16) return {"channels are not a multiple of 16"};
-    return {refuse_sizes(plan)};
+    return {plan.refuse_sizes()};
   }
 
   uint32_t packed_inputs(const Problem&) const override { return 0b110; }
-  Expected<Blob> prepare(const Problem& problem) const override { return prepare_blob(problem, conv_plan(problem), false); }
+  Expected<Blob> prepare(const Problem& problem) const override { return prepare_blob(problem, IgemmPlan::of_conv(problem), false); }
   Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
-    return load_kernel("conv", problem, conv_plan(problem), std::get<ConvParams>(problem.params).activation, 1, tile_, blob);
+    return load_kernel("conv", problem, IgemmPlan::of_conv(problem), std::get<ConvParams>(problem.params).activation, 1, tile_, blob);
   }
 
  private:
   TacticInfo info_;
-  Tile tile_;
+  IgemmTile tile_;
 };
 
 class MatMulTactic final : public Tactic {
  public:
-  MatMulTactic(const char* name, const Tile& tile) : info_{name, 1, OpKind::kMatMul}, tile_(tile) {}
+  MatMulTactic(const char* name, const IgemmTile& tile) : info_{name, 1, OpKind::kMatMul}, tile_(tile) {}
   const TacticInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem) const override {
@@ -243,24 +135,24 @@ class MatMulTactic final : public Tactic {
     if (a.layout != Layout::kLinear || problem.outputs[0].type.layout != Layout::kLinear) return {"tensors are not row-major"};
     if (!b.is_static() || b.elements() == 0) return {"weights are empty"};
     if (a.shape[a.shape.rank - 1] != b[params.transpose_b ? 1 : 0]) return {"inner dims differ or vary"};
-    const Plan plan = matmul_plan(problem);
+    const IgemmPlan plan = IgemmPlan::of_matmul(problem);
     if (tile_.rows == 128 && tile_.outputs == 128 && plan.piece() != 16) return {"inner dim is not a multiple of 16"};
     if (problem.outputs[0].max_shape.elements() / plan.outputs > (int64_t{1} << 30)) return {"too many rows"};
-    return {refuse_sizes(plan)};
+    return {plan.refuse_sizes()};
   }
 
   uint32_t packed_inputs(const Problem&) const override { return 0b110; }
   Expected<Blob> prepare(const Problem& problem) const override {
-    return prepare_blob(problem, matmul_plan(problem), !std::get<MatMulParams>(problem.params).transpose_b);
+    return prepare_blob(problem, IgemmPlan::of_matmul(problem), !std::get<MatMulParams>(problem.params).transpose_b);
   }
   Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
     const auto& params = std::get<MatMulParams>(problem.params);
-    return load_kernel("matmul", problem, matmul_plan(problem), params.activation, params.alpha, tile_, blob);
+    return load_kernel("matmul", problem, IgemmPlan::of_matmul(problem), params.activation, params.alpha, tile_, blob);
   }
 
  private:
   TacticInfo info_;
-  Tile tile_;
+  IgemmTile tile_;
 };
 
 }  // namespace

@@ -39,7 +39,8 @@ struct Tap {
 };
 inline constexpr int16_t kNoTap = 0x4000;
 
-struct IgemmParams {
+template <class Finish>
+struct MatrixParams {     // sizes along k and between pixels are in bytes, whatever the elements
   const uint8_t* x;
   const int8_t* weights;  // [group][output][k_pitch], k = tap-major, channels within; zeros up to k_pitch
   const uint8_t* padding; // 16 bytes of the zero point
@@ -51,8 +52,9 @@ struct IgemmParams {
   int32_t group_channels;
   int32_t k_pitch;        // bytes of a weight row: a multiple of 16
   int32_t piece;          // bytes per entry of taps: 16, 8, 4 or 1
-  Epilogue epilogue;
+  Finish epilogue;
 };
+using IgemmParams = MatrixParams<Epilogue>;
 
 struct DepthwiseParams {
   const uint8_t* x;
@@ -168,6 +170,18 @@ struct EpilogueF32 {        // y = f(alpha·sum + bias[column] + residual)
   float multiplier, alpha, beta;
   int32_t function;         // UnaryFunction
   int32_t channels;         // from row to row of out, where rows are dense
+};
+
+using IgemmParamsF16 = MatrixParams<EpilogueF32>;
+
+// x to halves: [row][group][channel], each group's channels padded with zeros to a multiple of 8. One thread for 8 results.
+struct HalvesParams {
+  const float* x;
+  void* y;
+  int64_t elements;         // threads: rows · groups · padded / 8
+  int64_t plane;            // rows of one image
+  int64_t image_stride, row_stride, channel_stride;  // of x
+  int32_t groups, group_channels, padded;
 };
 
 // Products of `matrices` pairs, each y[rows, columns] = a[rows, k]·b[k, columns]. In a convolution rows are output pixels, matrices

@@ -47,7 +47,8 @@ std::string_view module_of(std::string_view kernel) {
                                   {"quantize", "convert_s8"}, {"dequantize", "convert_s8"},     {"table_s8", "convert_s8"},
                                   {"add_s8", "convert_s8"},   {"turn_", "convert_s8"},       {"copy_strided", "move"},
                                   {"gather_", "move"},        {"unary_f32", "pointwise_f32"}, {"binary_f32", "pointwise_f32"},
-                                  {"gemm_f32", "gemm_f32"},   {"depthwise_f32", "gemm_f32"},
+                                  {"gemm_f32", "gemm_f32"},   {"igemm_f16", "igemm_f16"},      {"halves_f32", "igemm_f16"},
+                                    {"depthwise_f32", "gemm_f32"},
                                   {"cast_", "pointwise_f32"}, {"softmax_f32", "rows_f32"},   {"layer_norm_f32", "rows_f32"},
                                   {"reduce_f32", "rows_f32"}, {"attention_f32", "rows_f32"}, {"pool_f32", "rows_f32"}};
   for (const Row& row : kRows)

@@ -14,4 +14,11 @@ INGOT_DEVICE void finish(const EpilogueF32& e, float sum, int32_t column, int64_
   e.out[at] = t == t ? y : t;
 }
 
+// The results of `count` ≤ 4 channels from `channel` on, of dense output row `row`.
+INGOT_DEVICE void finish_channels(const EpilogueF32& e, const float (&sums)[4], int64_t row, int32_t channel, int32_t count) {
+  const int64_t at = row * e.channels + channel;
+#pragma unroll 1
+  for (int i = 0; i < count; ++i) finish(e, i == 0 ? sums[0] : i == 1 ? sums[1] : i == 2 ? sums[2] : sums[3], channel + i, at + i);
+}
+
 }  // namespace ingot::cuda

@@ -1,5 +1,5 @@
 // Finds the functions in libcuda.so.1.
-#include "runtime/cuda/driver_api.h"
+#include "fake_cuda/driver_api.h"
 
 #include <dlfcn.h>
 
