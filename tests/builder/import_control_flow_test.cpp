@@ -181,6 +181,16 @@ TEST(ImportControlFlow, RefusalsSayWhy) {
   EXPECT_HAS(error_of(scan), "neither 0 nor 1");
 }
 
+TEST(ImportControlFlow, ConditionsAreTensors) {
+  for (const bool counted : {false, true}) {
+    ModelMaker model = two_by_three();
+    model.constant<int64_t>("n", {}, {2});
+    Body body = Body().input("i").input("go").input("h").node("SequenceConstruct", {"x"}, {"s"}).node("Add", {"h", "x"}, {"h2"}).output("s").output("h2");
+    set_body(model.node("Loop", {counted ? "n" : "", "", "x"}, {"y"}), body);
+    EXPECT_HAS(error_of(model), "condition is a sequence");
+  }
+}
+
 TEST(ImportControlFlow, DepthIsBounded) {
   const auto nested = [](int depth) {
     Body body = unary("Relu");

@@ -205,6 +205,7 @@ Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::Nod
     if (!complete) return false;
     INGOT_ASSIGN(const ValueId next, body.value_of(proto.output(0).name()));
     if (next == kNone) return false;
+    if (is_aggregate(next)) return unsupported("its condition is a sequence or an optional value: need a tensor");
     params.conditional = !is_constant_true(body.graph_, next);
     INGOT_ASSIGN(complete, body.mark_outputs(params.conditional ? 0 : 1));
     if (!complete) return false;
