@@ -232,6 +232,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     INGOT_ASSIGN(const DeviceInfo other, device_of_target(target));
     // A plan is verified where it can run; the reference is the same on every device.
     const Expected<DeviceInfo> here = find_device(other.backend);
+    if (TacticRegistry::builtin().all(other.backend).empty()) return here.status().clone().with_context("target " + target);
     const bool runs_here = here.ok() && here->cuda_capability >= other.cuda_capability;
     if (!runs_here)
       built.warnings.push_back("plan for " + target + " is not verified: " +

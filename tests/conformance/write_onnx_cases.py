@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx.backend.test
@@ -110,7 +111,7 @@ def light_cases(folder):
 
 def main():
     folder = sys.argv[1]
-    stamp = f"onnx {onnx.__version__}, format {FORMAT}\n"
+    stamp = f"onnx {onnx.__version__}, ml_dtypes {ml_dtypes.__version__}, format {FORMAT}\n"
     stamp_path = os.path.join(folder, "made_by.txt")
     if os.path.exists(stamp_path) and open(stamp_path).read() == stamp:
         print(f"write_onnx_cases: all cases are there: {folder}")

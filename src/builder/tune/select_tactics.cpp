@@ -43,12 +43,15 @@ class Selector {
  private:
   Status time_candidates() {
     int64_t done = 0;
+    std::string missing;
     for (NodeId id : order_) {
       if (options_.stop && *options_.stop) return Status(StatusCode::kInterrupted, "build: interrupted while tuning");
       const Node& node = graph_.node(id);
       NodeCandidates found = enumerate_candidates(graph_, node, device_, options_.reference_only, options_.tactic_libraries);
-      if (found.options.empty())
-        return Status(StatusCode::kInternal, "node '" + node.name + "': no tactic, not even reference code");
+      if (found.options.empty()) {  // on a CPU reference code takes everything
+        missing += (missing.empty() ? "" : ", ") + ("'" + node.name + "' (" + std::string(to_string(node.kind())) + ")");
+        continue;
+      }
       // With one option there is nothing to choose; its time still belongs in the report, except where it is the oracle.
       if (!node.bodies.empty()) {
         INGOT_ASSIGN(found.options.front().microseconds, select_in_bodies(id, node));
@@ -66,6 +69,7 @@ class Selector {
       ++done;
       if (options_.progress) options_.progress({"tuning", done, static_cast<int64_t>(order_.size()), -1});
     }
+    if (!missing.empty()) return Status(StatusCode::kUnsupported, "no kernel for " + missing + "; leave the target out, these layers run on the CPU only");
     return {};
   }
 
