@@ -117,7 +117,7 @@ struct Line {
   DataType dtype = DataType::kF32;
   std::optional<DataType> out, residual;
   std::string layout, first_layout;
-  bool bias = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
+  bool bias = false, near = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
   std::optional<Operand> weights;
   std::vector<Operand> more;          // inputs after the first
   std::vector<bool> more_constant;
@@ -136,6 +136,7 @@ Status parse_word(std::string_view word, Line& line) {
   Shape shape, max;
   if (word == "bias") line.bias = true;
   else if (word == "heavy") line.heavy = true;
+  else if (word == "near") line.near = true;
   else if (word == "per_tensor") line.per_tensor = true;
   else if (word == "xperch") line.x_per_channel = true;
   else if (word == "yperch") line.y_per_channel = true;
@@ -342,6 +343,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   const bool is_byte = line.dtype == DataType::kU8 || line.dtype == DataType::kS8;
   const DataType out = line.out.value_or(line.dtype);
 
+  result.near = line.near;
   result.inputs.push_back(operand_of(line.dtype, shape, max));
   quantise(result.inputs[0].type, 0.02, random);
   if (line.x_per_channel) quantise_channels(result.inputs[0].type, random);
@@ -397,6 +399,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
     result.constants.push_back(!line.more_values[i].empty() ? line.more_values[i]
                                : operand.is_constant ? random_values(operand.type, operand.max_shape, random)
                                                    : std::vector<std::byte>());
+    if (line.near && line.more_values[i].empty()) bring_near(operand.type.dtype, result.constants.back());
     result.inputs.push_back(operand);
   }
 

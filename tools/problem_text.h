@@ -18,6 +18,7 @@
 //   out:<dtype>         of the result; the first input's if left out
 //   nhwc, linear        layout of tensors of rank ≥ 3 (nhwc for conv and pools if left out); from:linear, from:nhwc: of the first
 //   heavy               weights over all of s8, so that pairs of products leave 16 bits; per_tensor: one weight scale
+//   near                random floats within ±0.5, none of them far: where sums would hide what one element adds
 //   xperch, yperch      first input, first output: a scale and zero point per channel (dim 1)
 #pragma once
 
@@ -34,6 +35,7 @@ struct TestProblem {
   OpParams params;
   std::vector<Operand> inputs, outputs;
   std::vector<std::vector<std::byte>> constants;  // of inputs; empty where not constant
+  bool near = false;
 
   Problem problem(const DeviceInfo& device) const { return {params, inputs, outputs, device}; }
   double multiply_adds() const;  // of conv and matmul at the maximum shapes; 0 for others
