@@ -332,7 +332,10 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   if (next + 2 > rest.size()) return bad(result.text, "needs an op, a type and a shape");
   const auto dtype = parse_data_type(rest[next]);
   Shape shape, max;
-  if (!dtype || !parse_dims(rest[next + 1], shape, max)) return bad(rest[next] + ' ' + rest[next + 1], "no type and shape");
+  std::vector<std::byte> first;
+  const bool listed = dtype && parse_values(rest[next + 1], *dtype, shape, first);
+  if (listed) max = shape;
+  if (!dtype || (!listed && !parse_dims(rest[next + 1], shape, max))) return bad(rest[next] + ' ' + rest[next + 1], "no type and shape");
   line.dtype = *dtype;
   for (next += 2; next < rest.size(); ++next) INGOT_TRY(parse_word(rest[next], line));
 
@@ -347,7 +350,8 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   result.inputs.push_back(operand_of(line.dtype, shape, max));
   quantise(result.inputs[0].type, 0.02, random);
   if (line.x_per_channel) quantise_channels(result.inputs[0].type, random);
-  result.constants.emplace_back();
+  result.inputs[0].is_constant = listed;
+  result.constants.push_back(first);
   double out_scale = 0.02;
   if (kind == OpKind::kBinary && out != line.dtype) out_scale = 0.03;
   if (line.weights) {

@@ -1,5 +1,6 @@
 // Where, Pad and Tile, and reading and writing by index: kernels/indexed.cu. Elements of any type move by their size. An index out of
 // range, an error on a CPU, reads zeros here and writes nothing.
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -55,9 +56,7 @@ class PadKernel final : public Kernel {
     std::array<int64_t, Shape::kMaxRank> before{}, after{};
     if (is_pad_) INGOT_TRY(read_pads(args, x.rank, before, after));
     const Strides x_strides = strides_of(x, x_layout_), y_strides = strides_of(y, y_layout_);
-    std::array<int, Shape::kMaxRank> order{};
-    for (int d = 0; d < y.rank; ++d) order[static_cast<size_t>(d)] = d;
-    std::stable_sort(order.begin(), order.begin() + y.rank, [&](int a, int b) { return y_strides[static_cast<size_t>(a)] > y_strides[static_cast<size_t>(b)]; });
+    const std::array<int, Shape::kMaxRank> order = memory_order(y.rank, y_strides);
     p.rank = y.rank;
     for (int i = 0; i < y.rank; ++i) {
       const int d = order[static_cast<size_t>(i)];

@@ -2,7 +2,6 @@
 // that several of them share.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <span>
 
@@ -45,14 +44,24 @@ inline const char* refuse_bytes(const Operand& operand) {
 inline bool is_index(const Operand& operand) { return operand.type.dtype == DataType::kS32 || operand.type.dtype == DataType::kS64; }
 inline bool is_wide(const Operand& operand) { return operand.type.dtype == DataType::kS64; }
 
+// The dims of a tensor from the one with the largest stride to the one with the smallest. Allocates nothing, as a sort may.
+inline std::array<int, Shape::kMaxRank> memory_order(int rank, const Strides& strides) {
+  std::array<int, Shape::kMaxRank> order{};
+  for (int d = 0; d < rank; ++d) {
+    int at = d;
+    for (; at > 0 && strides[static_cast<size_t>(order[static_cast<size_t>(at - 1)])] < strides[static_cast<size_t>(d)]; --at)
+      order[static_cast<size_t>(at)] = order[static_cast<size_t>(at - 1)];
+    order[static_cast<size_t>(at)] = d;
+  }
+  return order;
+}
+
 // Along the dims of a tensor in the order of its memory; dims of 1 are left out, neighbours that run on are merged.
 template <size_t N>
 Walk<static_cast<int>(N)> make_walk(const Shape& shape, Layout layout, const std::array<Strides, N>& strides) {
   Walk<static_cast<int>(N)> walk{};
   const Strides own = strides_of(shape, layout);
-  std::array<int, Shape::kMaxRank> order{};
-  for (int d = 0; d < shape.rank; ++d) order[static_cast<size_t>(d)] = d;
-  std::stable_sort(order.begin(), order.begin() + shape.rank, [&](int a, int b) { return own[static_cast<size_t>(a)] > own[static_cast<size_t>(b)]; });
+  const std::array<int, Shape::kMaxRank> order = memory_order(shape.rank, own);
   for (int i = 0; i < shape.rank; ++i) {
     const auto d = static_cast<size_t>(order[static_cast<size_t>(i)]);
     const int64_t dim = shape[static_cast<int>(d)];
