@@ -302,9 +302,10 @@ std::vector<std::vector<DimId>> fit_dims(const Graph& graph, SymbolicDims& symbo
         if (found != kNoDim) continue;
         if (!(counted[i] >> d & 1) && agrees && !one.points.empty()) found = fitter.fit(one, i, d, dims[i]);
         if (found == kNoDim && last) {
-          const bool same = std::all_of(probes.begin(), probes.end(), [&](int64_t size) { return size == probes[0]; });
-          found = same && !is_late(outputs[i], d) && one.points.size() <= kProbePoints ? symbols.constant(probes[0])
-                                                                                      : unknown_dim(symbols, outputs[i], d, one.sizes);
+          const auto is_first = [&](int64_t size) { return size == probes[0]; };
+          const bool same = std::all_of(probes.begin(), probes.end(), is_first) &&
+                            std::all_of(one.points.begin(), one.points.end(), [&](size_t p) { return is_first(one.sizes[p]); });
+          found = same && !is_late(outputs[i], d) ? symbols.constant(probes[0]) : unknown_dim(symbols, outputs[i], d, one.sizes);
         }
       }
   }
