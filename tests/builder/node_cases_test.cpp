@@ -61,18 +61,7 @@ void read_attribute(std::istringstream& line, onnx::NodeProto& node) {
 }
 
 std::vector<NodeCase> parse_node_cases(std::istream& text) {
-  std::vector<NodeCase> cases;
-  for (std::string row; std::getline(text, row);) {
-    std::istringstream line(row);
-    std::string word;
-    if (!(line >> word) || word[0] == '#') continue;
-    if (word == "case") {
-      cases.emplace_back();
-      line >> cases.back().name;
-      continue;
-    }
-    SCOPED_TRACE(row.substr(0, 100));
-    NodeCase& c = cases.back();
+  return parse_cases<NodeCase>(text, [](NodeCase& c, std::string word, std::istringstream& line) {
     auto& graph = c.model.graph();
     if (word == "node") {
       line >> word;
@@ -83,8 +72,8 @@ std::vector<NodeCase> parse_node_cases(std::istream& text) {
       }
     } else if (word == "attr") {
       read_attribute(line, *graph.mutable_node(0));
-    } else if (word == "tol") {
-      line >> c.tolerance;
+    } else if (word != "in" && word != "const" && word != "out") {
+      ADD_FAILURE() << "unknown line '" << word << "'";
     } else {
       CaseTensor tensor = parse_case_tensor(line);
       onnx::NodeProto& node = *graph.mutable_node(0);
@@ -107,8 +96,7 @@ std::vector<NodeCase> parse_node_cases(std::istream& text) {
         c.inputs.push_back(std::move(tensor));
       }
     }
-  }
-  return cases;
+  });
 }
 
 // Runs the graph node by node; gives its outputs.

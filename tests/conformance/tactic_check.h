@@ -57,7 +57,7 @@ struct Allowed {
     a.tolerance = tolerance_of(problem.params, arithmetic);
     a.exact = a.tolerance.relative == 0;
     const OpKind op = kind_of(problem.params);
-    if (op == OpKind::kConv || op == OpKind::kConvTranspose || op == OpKind::kMatMul || op == OpKind::kAttention) {
+    if (op == OpKind::kConv || op == OpKind::kConvTranspose || op == OpKind::kMatMul || op == OpKind::kAttention || op == OpKind::kRecurrent) {
       // Every term is a product of two inputs (attention: a weight below 1 and a value).
       const size_t second = op == OpKind::kAttention ? 2 : 1;
       a.magnitude = largest(problem.inputs[second], run.inputs[second]) * (op == OpKind::kAttention ? 1 : largest(problem.inputs[0], run.inputs[0]));
