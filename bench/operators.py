@@ -130,7 +130,7 @@ CASES = {
 
 def model_of(op, fed, constants, attributes):
     attributes = dict(attributes)
-    outputs, opset = attributes.pop("outputs", 1), attributes.pop("opset", 18)
+    outputs, opset = attributes.pop("outputs", 2 if op == "TopK" else 1), attributes.pop("opset", 18)
     names = [f"x{i}" for i in range(len(fed))] + ["" if c is None else f"c{i}" for i, c in enumerate(constants)]
     node = helper.make_node(op, names, [f"y{i}" for i in range(outputs)], **attributes)
     inputs = [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for i, x in enumerate(fed)]
