@@ -1,24 +1,12 @@
 // The whole engine on the stand-in: digits in INT8 with the bytes of the CPU's plan, contexts side by side, nothing allocated or
 // awaited inside enqueue(), memory as planned.
-#include <dlfcn.h>
-
-#include "cuda/gpu_tactic.h"
+#include "cuda/stand_in.h"
 #include "e2e/digits_fixture.h"
-#include "fake_cuda/fake_cuda.h"
-#include "runtime/cuda/device.h"
 
 namespace ingot {
 namespace {
 
-using cuda::DeviceMemory;
-
-FakeCudaStats stats() {
-  static const auto read = reinterpret_cast<void (*)(FakeCudaStats*)>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "fake_cuda_stats"));
-  FakeCudaStats now{};
-  if (read) read(&now);
-  else ADD_FAILURE() << "the driver is not the stand-in";
-  return now;
-}
+using cuda::DeviceMemory, cuda::stand_in_stats;
 #define INGOT_SKIP_ON_A_REAL_DRIVER() \
   if (!cuda::on_stand_in()) GTEST_SKIP() << "needs the stand-in's counters"
 
@@ -107,9 +95,9 @@ TEST(CudaEngine, EnqueueNeitherAllocatesNorWaits) {
   OnDevice io(gpu, rows[0]);
   ASSERT_TRUE(io.context.enqueue(io.stream).ok());  // records
   (void)io.logits();
-  const FakeCudaStats before = stats();
+  const FakeCudaStats before = stand_in_stats();
   ASSERT_TRUE(io.context.enqueue(io.stream).ok());
-  const FakeCudaStats after = stats();
+  const FakeCudaStats after = stand_in_stats();
   EXPECT_EQ(after.device_allocations, before.device_allocations);
   EXPECT_EQ(after.host_allocations, before.host_allocations);
   EXPECT_EQ(after.synchronisations, before.synchronisations);
@@ -121,10 +109,10 @@ TEST(CudaEngine, EnqueueNeitherAllocatesNorWaits) {
 TEST(CudaEngine, AContextTakesWhatThePlanSays) {
   INGOT_SKIP_ON_A_REAL_DRIVER();
   const Engine gpu = load("cuda");
-  const uint64_t before = stats().bytes_in_use;
+  const uint64_t before = stand_in_stats().bytes_in_use;
   auto context = gpu.create_context();
   ASSERT_TRUE(context.ok());
-  EXPECT_EQ(stats().bytes_in_use - before, gpu.arena_bytes());
+  EXPECT_EQ(stand_in_stats().bytes_in_use - before, gpu.arena_bytes());
 }
 
 TEST(CudaEngine, EnqueueWantsDeviceMemory) {
