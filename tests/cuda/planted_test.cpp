@@ -46,9 +46,9 @@ std::span<const ModuleImage> module_images() {
 
 namespace {
 
-constexpr double kMostProducts = 4e5;  // of one run
+constexpr double kMostProducts = 3e6;  // of one run
 constexpr rlim_t kMostSeconds = 60;    // of the processor, for one process: what takes more has no end
-constexpr size_t kRunsEach = 8, kPlacesEach = 2;
+constexpr size_t kRunsEach = 200, kPlacesEach = 2;
 
 struct Trial {
   const TestProblem* problem;
