@@ -2,7 +2,7 @@
 // the same bits. Their order decides ties; it follows the ONNX formulas literally.
 #pragma once
 
-#include <math.h>
+#include <cmath>
 
 #include <cstdint>
 

@@ -1,5 +1,8 @@
 // Element by element on integers, bools and quantised bytes, with broadcasting: comparisons, arithmetic that wraps, logic; casts that
 // truncate. One thread for each result; docs/numerics.md says what comes of division by 0 and the like.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include "runtime/cuda/kernel_params.h"
 #include "runtime/cuda/kernels/device.cuh"
 #include "runtime/cuda/typed_params.h"
@@ -139,6 +142,22 @@ extern "C" __global__ void __launch_bounds__(256) cast_truncate(const __grid_con
     case DataType::kS32: static_cast<int32_t*>(p.y)[at] = truncated<int32_t>(x, -0x1p31f, 0x1p31f, INT32_MIN, INT32_MAX); return;
     default: static_cast<int64_t*>(p.y)[at] = truncated<int64_t>(x, -0x1p63f, 0x1p63f, INT64_MIN, INT64_MAX); return;
   }
+}
+
+// Between f32 and the floats of 16 bits.
+extern "C" __global__ void __launch_bounds__(256) cast_halves(const __grid_constant__ ingot::cuda::CastParams p) {
+  using namespace ingot;
+  using namespace ingot::cuda;
+  const int64_t at = thread_index();
+  if (at >= p.elements) return;
+  const auto from = static_cast<DataType>(p.from), to = static_cast<DataType>(p.to);
+  float x;
+  if (from == DataType::kF16) x = __half2float(static_cast<const __half*>(p.x)[at]);
+  else if (from == DataType::kBF16) x = __uint_as_float(static_cast<uint32_t>(static_cast<const uint16_t*>(p.x)[at]) << 16);
+  else x = static_cast<const float*>(p.x)[at];
+  if (to == DataType::kF16) static_cast<__half*>(p.y)[at] = __float2half_rn(x);
+  else if (to == DataType::kBF16) static_cast<__nv_bfloat16*>(p.y)[at] = __float2bfloat16_rn(x);
+  else static_cast<float*>(p.y)[at] = x;
 }
 
 extern "C" __global__ void __launch_bounds__(256) binary_s8(const __grid_constant__ ingot::cuda::BinaryS8 p) {
