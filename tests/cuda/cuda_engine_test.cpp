@@ -130,8 +130,9 @@ std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>
   EXPECT_TRUE(built.ok()) << built.status().message();
   if (!built.ok()) return {};
   in_half = 0;
-  for (const auto& layer : nlohmann::json::parse(built->report_json)["other_targets"]["cuda-sm_80"]["layers"])
-    std::cout << layer["tactic"] << "\n", in_half += layer["tactic"].get<std::string>().find(".f16") != std::string::npos;
+  const auto report = nlohmann::json::parse(built->report_json);  // a loop's range outlives no temporary
+  for (const auto& layer : report.at("other_targets").at("cuda-sm_80").at("layers"))
+    in_half += layer.at("tactic").get<std::string>().find(".f16") != std::string::npos;
   const std::string path = testing::TempDir() + "ingot_cuda_float.engine";
   EXPECT_TRUE(write_file_atomically(path, built->engine).ok());
   RuntimeOptions runtime;

@@ -52,7 +52,7 @@ class AttentionKernel final : public Kernel {
       part.channel_stride = turned ? rows : 1;
       part.channels = static_cast<int32_t>(channels);
       space += part.rows * padded_ * 2;
-      most = std::max(most, part.rows * padded_ / 8);
+      most = std::max(most, part.rows * padded_ / (turned ? 8 : 4));
     };
     add(0, queries, depth, false);
     add(1, keys, depth, op_.k_transposed);

@@ -5,7 +5,8 @@
 
 namespace ingot::cuda {
 
-// q, k and v to halves, one grid row each: dense rows of `padded` halves, zeros behind a row's last channel. A thread makes 8.
+// q, k and v to halves, one grid row each: dense rows of `padded` halves, zeros behind a row's last channel. A thread makes 4, or 8 where
+// channels are not the dense dim.
 struct AttentionHalves {
   struct Part {
     const float* x;

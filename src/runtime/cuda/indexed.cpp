@@ -380,6 +380,26 @@ Expected<std::unique_ptr<Kernel>> load_range(const Problem& problem, Device& dev
   return std::unique_ptr<Kernel>(std::make_unique<RangeKernel>(device, function, problem.outputs[0].type.dtype));
 }
 
+// The same bytes.
+class CopyKernel final : public Kernel {
+ public:
+  CopyKernel(Device& device, int64_t element) : device_(device), element_(element) {}
+  Status run(const KernelArgs& args) noexcept override {
+    const int64_t bytes = args.output_shapes[0].elements() * element_;
+    if (bytes == 0 || args.inputs[0] == args.outputs[0]) return {};
+    return check(device_.driver().cuMemcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(args.outputs[0]), reinterpret_cast<CUdeviceptr>(args.inputs[0]),
+                                                    static_cast<size_t>(bytes), static_cast<CUstream>(args.stream)), "cuMemcpyDtoDAsync");
+  }
+
+ private:
+  Device& device_;
+  int64_t element_;
+};
+const char* refuse_bit_cast(const Problem& problem) { return problem.inputs[0].type.layout == problem.outputs[0].type.layout ? nullptr : "layouts differ"; }
+Expected<std::unique_ptr<Kernel>> load_bit_cast(const Problem& problem, Device& device) {
+  return std::unique_ptr<Kernel>(std::make_unique<CopyKernel>(device, bytes_of(problem.outputs[0])));
+}
+
 }  // namespace
 
 std::span<const Tactic* const> indexed() {
@@ -389,10 +409,11 @@ std::span<const Tactic* const> indexed() {
       gather_nd(OpKind::kGatherND, "cuda.gather_nd", refuse_reads, load_gather_nd), one_hot(OpKind::kOneHot, "cuda.one_hot", refuse_one_hot, load_one_hot),
       trilu(OpKind::kTrilu, "cuda.trilu", refuse_trilu, load_trilu),
       reverse_sequence(OpKind::kReverseSequence, "cuda.reverse_sequence", refuse_reads, load_reverse_sequence),
-      constant(OpKind::kConstantOfShape, "cuda.constant_of_shape", refuse_constant, load_constant), range(OpKind::kRange, "cuda.range", refuse_range, load_range);
+      constant(OpKind::kConstantOfShape, "cuda.constant_of_shape", refuse_constant, load_constant), range(OpKind::kRange, "cuda.range", refuse_range, load_range),
+      bit_cast(OpKind::kBitCast, "cuda.bit_cast", refuse_bit_cast, load_bit_cast);
   static const ScatterTactic scatter_elements(OpKind::kScatterElements, "cuda.scatter_elements"), scatter_nd(OpKind::kScatterND, "cuda.scatter_nd");
-  static const std::array<const Tactic*, 12> list = {&where, &pad, &tile, &gather_elements, &gather_nd, &one_hot, &trilu, &reverse_sequence, &constant, &range,
-                                                     &scatter_elements, &scatter_nd};
+  static const std::array<const Tactic*, 13> list = {&where, &pad, &tile, &gather_elements, &gather_nd, &one_hot, &trilu, &reverse_sequence, &constant, &range,
+                                                     &scatter_elements, &scatter_nd, &bit_cast};
   return list;
 }
 

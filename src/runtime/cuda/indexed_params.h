@@ -11,7 +11,7 @@ inline constexpr int kWalkDims = 8;
 // The dims of a dense tensor in the order of its memory, with the strides of N operands along them; 0 where one is broadcast.
 template <int N>
 struct Walk {
-  int32_t rank;
+  int32_t rank, is_small;   // is_small: places fit 32 bits
   int64_t dims[kWalkDims], strides[N][kWalkDims];
 };
 

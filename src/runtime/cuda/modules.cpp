@@ -46,7 +46,7 @@ std::string_view module_of(std::string_view kernel) {
                                   {"gather_blocks", "move"},        {"unary_f32", "pointwise_f32"}, {"binary_f32", "pointwise_f32"},
                                   {"gemm_f32", "gemm_f32"},   {"igemm_f16", "igemm_f16"},      {"halves_f32", "igemm_f16"},
                                     {"depthwise_f32", "gemm_f32"},
-                                  {"cast_numbers", "pointwise_f32"}, {"softmax_f32_lines", "normalize_f32"}, {"softmax_f32", "rows_f32"},   {"layer_norm_f32", "rows_f32"},
+                                  {"cast_numbers", "pointwise_f32"}, {"softmax_f32_lines", "normalize_f32"}, {"softmax_f32_warps", "normalize_f32"}, {"softmax_f32", "rows_f32"},   {"layer_norm_f32", "rows_f32"},
                                   {"reduce_f32", "rows_f32"}, {"reduce_lanes_", "reduce_typed"}, {"attention_f32", "rows_f32"}, {"pool_f32", "rows_f32"},
                                   {"attention_f16", "attention_f16"}, {"attention_halves", "attention_f16"},
                                   {"resize_", "resize"},      {"recurrent_", "recurrent"},

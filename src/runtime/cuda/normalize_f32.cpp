@@ -89,12 +89,12 @@ const char* refuse_softmax(const Problem& problem) {
   if (problem.inputs[0].type.shape.rank == 0) return "a scalar";
   return op.flatten && problem.inputs[0].type.layout != Layout::kLinear ? "flattened dims are not row-major" : nullptr;
 }
-// Long rows one behind the other are a block's work each, all other lines a thread's.
+// Of rows that lie one behind the other long ones are a block's work each, others a warp's; all other lines a thread's.
 class SoftmaxKernel final : public Kernel {
  public:
-  SoftmaxKernel(Device& device, const Problem& problem, CUfunction rows, CUfunction lines)
+  SoftmaxKernel(Device& device, const Problem& problem, CUfunction rows, CUfunction warps, CUfunction lines)
       : device_(device), op_(std::get<SoftmaxParams>(problem.params)), layout_(problem.inputs[0].type.layout),
-        axis_(memory_axis(op_, problem.inputs[0].type)), rows_(rows), lines_(lines) {}
+        axis_(memory_axis(op_, problem.inputs[0].type)), rows_(rows), warps_(warps), lines_(lines) {}
   Status run(const KernelArgs& args) noexcept override {
     const Shape& x = args.input_shapes[0];
     Shape memory = x;
@@ -111,6 +111,7 @@ class SoftmaxKernel final : public Kernel {
     p.lines *= p.stride;
     if (p.length == 0 || p.lines == 0) return {};
     if (p.stride > 1 || p.length <= 8) return launch(device_, lines_, {blocks_for(p.lines)}, kThreads, 0, args.stream, p);
+    if (p.length <= kLongRow) return launch(device_, warps_, {blocks_for(p.lines, kThreads / 32)}, kThreads, 0, args.stream, p);
     RowsF32 rows{};
     rows.x = p.x;
     rows.y = p.y;
@@ -123,16 +124,18 @@ class SoftmaxKernel final : public Kernel {
 
  private:
   static constexpr int kRowThreads = 128;
+  static constexpr int64_t kLongRow = 1024;
   Device& device_;
   SoftmaxParams op_;
   Layout layout_;
   int axis_;
-  CUfunction rows_, lines_;
+  CUfunction rows_, warps_, lines_;
 };
 Expected<std::unique_ptr<Kernel>> load_softmax(const Problem& problem, Device& device) {
   INGOT_ASSIGN(const CUfunction rows, device.function("softmax_f32", 0));
+  INGOT_ASSIGN(const CUfunction warps, device.function("softmax_f32_warps", 0));
   INGOT_ASSIGN(const CUfunction lines, device.function("softmax_f32_lines", 0));
-  return std::unique_ptr<Kernel>(std::make_unique<SoftmaxKernel>(device, problem, rows, lines));
+  return std::unique_ptr<Kernel>(std::make_unique<SoftmaxKernel>(device, problem, rows, warps, lines));
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ Walk<static_cast<int>(N)> make_walk(const Shape& shape, Layout layout, const std
     walk.dims[at] = runs_on ? walk.dims[at] * dim : dim;
     for (size_t n = 0; n < N; ++n) walk.strides[n][at] = strides[n][d];
   }
+  walk.is_small = shape.elements() <= INT32_MAX;
   return walk;
 }
 // Strides of an operand that broadcasts to a shape of `rank` dims, along these.

@@ -175,7 +175,7 @@ INGOT_DEVICE void attention(const AttentionF16& p) {
     for (int j = 0; j < kDepth / 8; ++j) {
       const int32_t column = j * 8 + (lane & 3) * 2;
       const float low = __fdiv_rn(sums[j][2 * half], all), high = __fdiv_rn(sums[j][2 * half + 1], all);
-      if ((p.values & 1) == 0) {
+      if ((p.values & 1) == 0 && (reinterpret_cast<uint64_t>(out) & 7) == 0) {
         if (column < p.values) *reinterpret_cast<float2*>(out + column) = make_float2(low, high);
       } else {
         if (column < p.values) out[column] = low;
@@ -201,19 +201,24 @@ extern "C" __global__ void __launch_bounds__(256) attention_halves(const __grid_
   using namespace ingot::cuda;
   const AttentionHalves::Part& part = p.parts[blockIdx.y];
   const int64_t at = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const int32_t eights = p.padded / 8;
-  // Neighbouring threads read neighbouring elements: channels, or (k turned) rows.
+  // Neighbouring threads read neighbouring elements: four channels each, or (k turned) the same eight channels of neighbouring rows.
   const bool by_rows = part.channel_stride != 1;
-  const int64_t row = by_rows ? at % part.rows : at / eights;
-  const int32_t first = static_cast<int32_t>(by_rows ? at / part.rows : at % eights) * 8;
+  const int32_t each = by_rows ? 8 : 4, pieces = p.padded / each;
+  const int64_t row = by_rows ? at % part.rows : at / pieces;
+  const int32_t first = static_cast<int32_t>(by_rows ? at / part.rows : at - row * pieces) * each;
   if (row >= part.rows || first >= p.padded) return;
   const int64_t head = row / part.plane;
   const float* x = part.x + head * part.head_stride + (row - head * part.plane) * part.row_stride;
-  uint32_t words[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int32_t c = first + 2 * i;
-    words[i] = two_halves(c < part.channels ? x[c * part.channel_stride] : 0.0f, c + 1 < part.channels ? x[(c + 1) * part.channel_stride] : 0.0f);
+  auto* y = static_cast<__half*>(part.y) + row * p.padded + first;
+  const auto pair = [&](int32_t c) {
+    return two_halves(c < part.channels ? x[c * part.channel_stride] : 0.0f, c + 1 < part.channels ? x[(c + 1) * part.channel_stride] : 0.0f);
+  };
+  if (by_rows) {
+    *reinterpret_cast<uint4*>(y) = make_uint4(pair(first), pair(first + 2), pair(first + 4), pair(first + 6));
+  } else if (first + 4 <= part.channels && (reinterpret_cast<uint64_t>(x + first) & 15) == 0) {
+    const float4 four = *reinterpret_cast<const float4*>(x + first);
+    *reinterpret_cast<uint2*>(y) = make_uint2(two_halves(four.x, four.y), two_halves(four.z, four.w));
+  } else {
+    *reinterpret_cast<uint2*>(y) = make_uint2(pair(first), pair(first + 2));
   }
-  *reinterpret_cast<uint4*>(static_cast<__half*>(part.y) + row * p.padded + first) = make_uint4(words[0], words[1], words[2], words[3]);
 }

@@ -1,25 +1,11 @@
 // Selecting, padding, and reading and writing by index: a thread moves one element. An index out of range reads zeros and writes nothing.
-#include "runtime/cuda/indexed_params.h"
-#include "runtime/cuda/kernels/device.cuh"
+#include "runtime/cuda/kernels/walk.cuh"
 #include "runtime/ops/scatter.h"
 
 namespace ingot::cuda {
 namespace {
 
 INGOT_DEVICE int64_t thread_index() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
-
-template <int N>
-INGOT_DEVICE void offsets_of(const Walk<N>& walk, int64_t at, int64_t (&offsets)[N]) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) offsets[i] = 0;
-#pragma unroll 1
-  for (int d = walk.rank - 1; d >= 0; --d) {
-    const int64_t next = at / walk.dims[d], place = at - next * walk.dims[d];
-#pragma unroll
-    for (int i = 0; i < N; ++i) offsets[i] += place * walk.strides[i][d];
-    at = next;
-  }
-}
 
 INGOT_DEVICE int64_t index_at(const void* indices, int64_t i, int32_t wide) {
   return wide ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
@@ -64,7 +50,7 @@ INGOT_DEVICE void pad(const PadParams& p, int64_t at) {
   bool outside = false;
 #pragma unroll 1
   for (int d = p.rank - 1; d >= 0; --d) {
-    const int64_t next = rest / p.dims[d];
+    const int64_t next = quotient(p.elements <= INT32_MAX, rest, p.dims[d]);
     int64_t k = rest - next * p.dims[d] - p.before[d];
     if (k < 0 || k >= p.kept[d]) {
       outside = outside || p.beyond == Beyond::kConstant;
@@ -86,7 +72,7 @@ INGOT_DEVICE void gather_elements(const GatherElementsParams& p, int64_t at) {
 }
 template <class T>
 INGOT_DEVICE void gather_nd(const GatherNdParams& p, int64_t at) {
-  const int64_t row = at / p.slice, place = named_place(p, row);
+  const int64_t row = quotient(p.elements <= INT32_MAX, at, p.slice), place = named_place(p, row);
   static_cast<T*>(p.y)[at] = place < 0 ? T{} : static_cast<const T*>(p.x)[row / p.rows * p.batch_size + place * p.slice + at - row * p.slice];
 }
 
@@ -100,7 +86,7 @@ INGOT_DEVICE int64_t place_of(const ScatterParams& p, int64_t unit) {
 }
 template <class T>
 INGOT_DEVICE void scatter(const ScatterParams& p, int64_t at) {
-  const int64_t unit = at / p.slice, place = place_of(p, unit);
+  const int64_t unit = quotient(p.elements <= INT32_MAX, at, p.slice), place = place_of(p, unit);
   if (place >= 0 && p.owners[place] == static_cast<int32_t>(unit))
     static_cast<T*>(p.y)[place * p.slice + at - unit * p.slice] = static_cast<const T*>(p.updates)[at];
 }

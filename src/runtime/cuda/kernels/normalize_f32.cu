@@ -1,6 +1,6 @@
 // Norms of f32 along channels, and softmax over lines that lie side by side. Statistics are double, summed in an order that is always the
 // same: over channels-last tensors lanes go along channels, so that a warp reads neighbours.
-#include "runtime/cuda/kernels/device.cuh"
+#include "runtime/cuda/kernels/walk.cuh"
 #include "runtime/cuda/normalize_params.h"
 
 namespace ingot::cuda {
@@ -47,7 +47,12 @@ extern "C" __global__ void __launch_bounds__(256) group_norm_f32(const __grid_co
   const int64_t count = p.pixels * p.group;
   const int64_t start = n * p.pixels * p.channels + (p.channels_last ? channel : channel * p.pixels);
   // Element i of a group: where it lies, and its channel.
-  const auto place_of = [&](int64_t i) { return start + (p.channels_last ? i / p.group * p.channels + i % p.group : i); };
+  const bool is_small = count <= INT32_MAX;
+  const auto place_of = [&](int64_t i) {
+    if (!p.channels_last) return start + i;
+    const int64_t pixel = quotient(is_small, i, p.group);
+    return start + pixel * p.channels + i - pixel * p.group;
+  };
   double sum = 0;
   for (int64_t i = threadIdx.x; i < count; i += kThreads) sum = __dadd_rn(sum, p.x[place_of(i)]);
   const double elements = static_cast<double>(count), mean = __ddiv_rn(sum_of_block(sum), elements);
@@ -58,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(256) group_norm_f32(const __grid_co
   }
   const double inverse = __ddiv_rn(1.0, __dsqrt_rn(__dadd_rn(__ddiv_rn(sum_of_block(squares), elements), p.epsilon)));
   for (int64_t i = threadIdx.x; i < count; i += kThreads) {
-    const int64_t at = place_of(i), c = channel + (p.channels_last ? i % p.group : i / p.pixels);
+    const int64_t at = place_of(i), c = p.channels_last ? (at - start) % p.channels + channel : channel + (p.group == 1 ? 0 : quotient(is_small, i, p.pixels));
     p.y[at] = static_cast<float>(__fma_rn(__dmul_rn(__dsub_rn(p.x[at], mean), inverse), static_cast<double>(p.scale[c]), static_cast<double>(p.bias[c])));
   }
 }
@@ -94,6 +99,28 @@ extern "C" __global__ void __launch_bounds__(256) batch_norm_f32(const __grid_co
   const int64_t c = p.channels_last ? at % p.channels : at / p.pixels % p.channels;
   const double factor = __ddiv_rn(static_cast<double>(p.scale[c]), __dsqrt_rn(__dadd_rn(static_cast<double>(p.variance[c]), p.epsilon)));
   p.y[at] = static_cast<float>(__fma_rn(__dsub_rn(static_cast<double>(p.x[at]), static_cast<double>(p.mean[c])), factor, static_cast<double>(p.shift[c])));
+}
+
+// Rows that are not long, a warp each.
+extern "C" __global__ void __launch_bounds__(256) softmax_f32_warps(const __grid_constant__ ingot::cuda::LinesF32 p) {
+  using namespace ingot::cuda;
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * (kThreads / 32) + (threadIdx.x >> 5);
+  if (row >= p.lines) return;
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const float* x = p.x + row * p.length;
+  float most = -INFINITY;
+  for (int64_t i = lane; i < p.length; i += 32) most = DeviceLane::max(most, x[i]);
+#pragma unroll
+  for (int other = 16; other > 0; other /= 2) most = DeviceLane::max(most, __shfl_xor_sync(0xffffffffu, most, other));
+  double sum = 0;
+  for (int64_t i = lane; i < p.length; i += 32) sum = __dadd_rn(sum, ingot::exact::exp<DeviceLane>(__fsub_rn(x[i], most)));
+#pragma unroll
+  for (int other = 16; other > 0; other /= 2) sum = __dadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, other));
+  const float total = static_cast<float>(sum), log_total = p.log ? static_cast<float>(log(sum)) : 0.0f;
+  for (int64_t i = lane; i < p.length; i += 32) {
+    const float t = __fsub_rn(x[i], most);
+    p.y[row * p.length + i] = p.log ? __fsub_rn(t, log_total) : __fdiv_rn(ingot::exact::exp<DeviceLane>(t), total);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(256) softmax_f32_lines(const __grid_constant__ ingot::cuda::LinesF32 p) {

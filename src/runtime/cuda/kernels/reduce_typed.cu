@@ -1,6 +1,6 @@
 // Reductions of f32, whole numbers and quantised bytes: a block has 32 results that lie side by side, a lane each, and its eight warps
 // share each set, so that lanes read neighbours where kept dims are the dense ones. Floats add up in double, whole numbers wrap.
-#include "runtime/cuda/kernels/device.cuh"
+#include "runtime/cuda/kernels/walk.cuh"
 #include "runtime/cuda/reduce_params.h"
 #include "runtime/ops/op.h"
 
@@ -68,17 +68,6 @@ INGOT_DEVICE Wide fold_set(const ReduceTyped& p, int64_t base, bool has, Step st
   return total;
 }
 
-INGOT_DEVICE int64_t base_of(const ReduceTyped& p, int64_t result) {
-  int64_t base = 0;
-#pragma unroll 1
-  for (int d = p.kept.rank - 1; d >= 0; --d) {
-    const int64_t next = result / p.kept.dims[d];
-    base += (result - next * p.kept.dims[d]) * p.kept.strides[0][d];
-    result = next;
-  }
-  return base;
-}
-
 }  // namespace
 }  // namespace ingot::cuda
 
@@ -87,15 +76,16 @@ extern "C" __global__ void __launch_bounds__(256) reduce_lanes_f32(const __grid_
   using namespace ingot::cuda;
   const int64_t result = static_cast<int64_t>(blockIdx.x) * 32 + (threadIdx.x & 31);
   const bool has = result < p.results;
-  const int64_t base = has ? base_of(p, result) : 0;
+  int64_t base[1];
+  offsets_of(p.kept, has ? result : 0, base);
   const auto function = static_cast<ReduceFunction>(p.function);
   const Step step = step_of(function);
   double most = 0;
   if (function == ReduceFunction::kLogSumExp) {
-    most = fold_set<double>(p, base, has, Step::kMax, -INFINITY, [](double x) { return x; });
+    most = fold_set<double>(p, base[0], has, Step::kMax, -INFINITY, [](double x) { return x; });
     if (most == -INFINITY) most = 0;  // as the logarithm of nothing
   }
-  double total = fold_set<double>(p, base, has, step, step == Step::kMax ? -INFINITY : step == Step::kMin ? INFINITY : step == Step::kProduct ? 1.0 : 0.0, [&](double x) {
+  double total = fold_set<double>(p, base[0], has, step, step == Step::kMax ? -INFINITY : step == Step::kMin ? INFINITY : step == Step::kProduct ? 1.0 : 0.0, [&](double x) {
     switch (function) {
       case ReduceFunction::kL1: return fabs(x);
       case ReduceFunction::kL2: case ReduceFunction::kSumSquare: return __dmul_rn(x, x);
@@ -119,14 +109,15 @@ extern "C" __global__ void __launch_bounds__(256) reduce_lanes_whole(const __gri
   using namespace ingot::cuda;
   const int64_t result = static_cast<int64_t>(blockIdx.x) * 32 + (threadIdx.x & 31);
   const bool has = result < p.results;
-  const int64_t base = has ? base_of(p, result) : 0;
+  int64_t base[1];
+  offsets_of(p.kept, has ? result : 0, base);
   const auto function = static_cast<ReduceFunction>(p.function);
   const auto type = static_cast<DataType>(p.type);
   const Step step = step_of(function);
   const bool is_byte = type == DataType::kU8 || type == DataType::kS8;
   const int64_t least = type == DataType::kS64 ? INT64_MIN : type == DataType::kS32 ? INT32_MIN : (type == DataType::kS8 ? -128 : 0) - p.x_zero;
   const int64_t most = type == DataType::kS64 ? INT64_MAX : type == DataType::kS32 ? INT32_MAX : (type == DataType::kS8 ? 127 : 255) - p.x_zero;
-  int64_t total = fold_set<int64_t>(p, base, has, step, step == Step::kMax ? least : step == Step::kMin ? most : step == Step::kProduct ? 1 : 0, [&](int64_t x) {
+  int64_t total = fold_set<int64_t>(p, base[0], has, step, step == Step::kMax ? least : step == Step::kMin ? most : step == Step::kProduct ? 1 : 0, [&](int64_t x) {
     if (function == ReduceFunction::kL1) return x < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(x)) : x;
     return function == ReduceFunction::kSumSquare ? static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(x)) : x;
   });

@@ -1,17 +1,21 @@
 // Resampling: nearest moves elements of any type; linear and cubic weigh neighbours of f32 or quantised bytes, in the order and the
 // float32 operations of runtime/ops/resize_taps.h, so that results are the reference's to the bit. One thread for each result.
-#include "runtime/cuda/kernels/device.cuh"
+#include "runtime/cuda/kernels/walk.cuh"
 #include "runtime/cuda/resize_params.h"
 
 namespace ingot::cuda {
 namespace {
 
-INGOT_DEVICE int64_t index_along(int64_t at, int64_t stride, int64_t dim) { return at / stride % dim; }
+INGOT_DEVICE int64_t index_along(const ResizeParams& p, int64_t at, int64_t stride, int64_t dim) {
+  const bool is_small = p.elements <= INT32_MAX;
+  const int64_t row = quotient(is_small, at, stride);
+  return row - quotient(is_small, row, dim) * dim;
+}
 
 INGOT_DEVICE int64_t kept_offset(const ResizeParams& p, int64_t at) {
   int64_t offset = 0;
 #pragma unroll 1
-  for (int d = 0; d < p.kept; ++d) offset += index_along(at, p.kept_y_strides[d], p.kept_dims[d]) * p.kept_x_strides[d];
+  for (int d = 0; d < p.kept; ++d) offset += index_along(p, at, p.kept_y_strides[d], p.kept_dims[d]) * p.kept_x_strides[d];
   return offset;
 }
 
@@ -22,7 +26,7 @@ INGOT_DEVICE void sample_nearest(const ResizeParams& p, int64_t at) {
 #pragma unroll 1
   for (int d = 0; d < p.sampled; ++d) {
     float position = 0;
-    if (resize_position(p.filter.coordinates, p.dims[d], index_along(at, p.y_strides[d], p.dims[d].out), position))
+    if (resize_position(p.filter.coordinates, p.dims[d], index_along(p, at, p.y_strides[d], p.dims[d].out), position))
       from += nearest_index(p.nearest, p.dims[d], position) * p.x_strides[d];
     else
       outside = true;
@@ -58,7 +62,7 @@ INGOT_DEVICE void sample_between(const ResizeParams& p, int64_t at) {
   bool outside = false;
 #pragma unroll
   for (int d = 0; d < kCount; ++d) {
-    taps[d].set(p.filter, p.dims[d], index_along(at, p.y_strides[d], p.dims[d].out));
+    taps[d].set(p.filter, p.dims[d], index_along(p, at, p.y_strides[d], p.dims[d].out));
     outside = outside || taps[d].outside;
   }
   const float value = outside ? p.extrapolation : weigh<0, kCount>(p, taps, kept_offset(p, at));

@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 
 #include "runtime/cuda/kernel_params.h"
-#include "runtime/cuda/kernels/device.cuh"
+#include "runtime/cuda/kernels/walk.cuh"
 #include "runtime/cuda/typed_params.h"
 #include "runtime/ops/op.h"
 
@@ -12,17 +12,6 @@ namespace ingot::cuda {
 namespace {
 
 INGOT_DEVICE int64_t thread_index() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
-INGOT_DEVICE void offsets_of(const Walk<2>& walk, int64_t at, int64_t& a, int64_t& b) {
-  a = b = 0;
-#pragma unroll 1
-  for (int d = walk.rank - 1; d >= 0; --d) {
-    const int64_t next = at / walk.dims[d], place = at - next * walk.dims[d];
-    a += place * walk.strides[0][d];
-    b += place * walk.strides[1][d];
-    at = next;
-  }
-}
-
 template <class T>
 INGOT_DEVICE bool compared(BinaryFunction f, T a, T b) {
   switch (f) {
@@ -76,8 +65,9 @@ extern "C" __global__ void __launch_bounds__(256) binary_typed(const __grid_cons
   using namespace ingot::cuda;
   const int64_t at = thread_index();
   if (at >= p.elements) return;
-  int64_t a, b;
-  offsets_of(p.walk, at, a, b);
+  int64_t from[2];
+  offsets_of(p.walk, at, from);
+  const int64_t a = from[0], b = from[1];
   switch (static_cast<DataType>(p.type)) {
     case DataType::kS32: return binary<int32_t, uint32_t>(p, at, a, b);
     case DataType::kS64: return binary<int64_t, uint64_t>(p, at, a, b);
@@ -165,9 +155,9 @@ extern "C" __global__ void __launch_bounds__(256) binary_s8(const __grid_constan
   using namespace ingot::cuda;
   const int64_t at = thread_index();
   if (at >= p.elements) return;
-  int64_t from_a, from_b;
-  offsets_of(p.walk, at, from_a, from_b);
-  const int32_t a = widen(p.a[from_a], p.a_signed) - p.a_zero, b = widen(p.b[from_b], p.b_signed) - p.b_zero;
+  int64_t from[2];
+  offsets_of(p.walk, at, from);
+  const int32_t a = widen(p.a[from[0]], p.a_signed) - p.a_zero, b = widen(p.b[from[1]], p.b_signed) - p.b_zero;
   float t = p.product ? __fmul_rn(static_cast<float>(a * b), p.a_multiplier)
                       : __fmaf_rn(static_cast<float>(a), p.a_multiplier, __fmul_rn(static_cast<float>(b), p.b_multiplier));
   if (p.curved || p.to_float) {
