@@ -130,7 +130,8 @@ std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>
   EXPECT_TRUE(built.ok()) << built.status().message();
   if (!built.ok()) return {};
   in_half = 0;
-  for (const auto& layer : nlohmann::json::parse(built->report_json)["other_targets"]["cuda-sm_80"]["layers"])
+  const nlohmann::json report = nlohmann::json::parse(built->report_json);
+  for (const auto& layer : report["other_targets"]["cuda-sm_80"]["layers"])
     in_half += layer["tactic"].get<std::string>().find(".f16") != std::string::npos;
   const std::string path = testing::TempDir() + "ingot_cuda_float.engine";
   EXPECT_TRUE(write_file_atomically(path, built->engine).ok());

@@ -232,6 +232,8 @@ std::vector<Trial> cheap_runs(const std::vector<TestProblem>& problems) {
       Trial run{&problem, nullptr, small, 0};
       const std::vector<Shape> shapes = small ? small_shapes(problem) : max_shapes(problem);
       if (small && std::equal(shapes.begin(), shapes.end(), max_shapes(problem).begin())) continue;
+      // Without elements hardly a line of a kernel runs.
+      if (std::any_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.elements() == 0; })) continue;
       for (const Shape& shape : shapes) run.cost += static_cast<double>(shape.elements());
       if (problem.multiply_adds() > 0) run.cost += problem.multiply_adds();
       if (run.cost > kMostProducts) continue;
@@ -249,7 +251,7 @@ std::vector<Trial> cheap_runs(const std::vector<TestProblem>& problems) {
 std::vector<size_t> some_of(const std::vector<size_t>& all) {
   std::vector<size_t> some;
   const size_t count = std::min(kRunsEach, all.size());
-  for (size_t k = 0; k < count; ++k) some.push_back(all[k < count / 2 ? k : k * (all.size() - 1) / (count - 1)]);
+  for (size_t k = 0; k < count; ++k) some.push_back(all[k < count / 2 ? k : k * (all.size() - 1) / std::max<size_t>(count - 1, 1)]);
   return some;
 }
 
