@@ -88,7 +88,7 @@ inline ChainProgram random_chain(ChainRandom& random, std::vector<ChainInput>& i
   // What an exchange by a number left without a reader.
   ChainProgram read;
   program.inputs = static_cast<int>(inputs.size());
-  if (!parse_chain(to_string(program), read).ok()) {
+  if (!parse_chain(to_string(program), read).ok() || read.inputs != program.inputs) {
     inputs.clear();
     return random_chain(random, inputs);
   }

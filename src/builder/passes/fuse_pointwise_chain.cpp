@@ -82,6 +82,7 @@ class ChainFuser {
     for (size_t i = 0; i < order.size(); ++i) place_[order[i]] = order.size() - i;
     for (NodeId id : order)
       if (graph_.node(id).alive) INGOT_TRY(fuse_behind(id));
+    editor_.remove_dead();  // constants that became numbers
     return {};
   }
 
@@ -138,7 +139,7 @@ class ChainFuser {
     const Value& v = graph_.value(value);
     if (v.producer == kNone || v.is_output || v.constant || group.has(v.producer) || !is_plain(v.type) || graph_.is_shape_value(value)) return false;
     const Node& node = graph_.node(v.producer);
-    if (!node.bodies.empty() || !statement_of(graph_, node, false) || !same_shape(graph_, value, group.last)) return false;
+    if (!node.bodies.empty() || graph_.is_late(node) || !statement_of(graph_, node, false) || !same_shape(graph_, value, group.last)) return false;
     const NodeId reducer = group.reduces ? group.root : kNone;
     return std::all_of(v.users.begin(), v.users.end(), [&](NodeId user) { return user == reducer || group.has(user); });
   }
@@ -189,6 +190,7 @@ class ChainFuser {
     std::vector<NodeId> order = group.nodes;
     std::sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return place_[a] < place_[b]; });
     ChainProgram program;
+    std::vector<ValueId> inputs;  // in the order in which statements read them
     std::map<ValueId, uint8_t> results;
     const int rank = graph_.value(group.last).type.shape.rank;
     int64_t saved = 0;
@@ -204,7 +206,8 @@ class ChainFuser {
         } else if (is_number(value, rank)) {
           operand = {ChainOperand::Kind::kNumber, 0, constant_span<float>(graph_, value)[0]};
         } else {
-          const auto at = std::find(group.inputs.begin(), group.inputs.end(), value) - group.inputs.begin();
+          const auto at = std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
+          if (static_cast<size_t>(at) == inputs.size()) inputs.push_back(value);
           operand = {ChainOperand::Kind::kInput, static_cast<uint8_t>(at), 0};
         }
       }
@@ -216,11 +219,11 @@ class ChainFuser {
         names += (names.empty() ? "'" : ", '") + node.name + "'";
       }
     }
-    program.inputs = static_cast<int>(group.inputs.size());
+    program.inputs = static_cast<int>(inputs.size());
     params.program = to_string(program);
     const ValueId result = graph_.node(group.root).outputs[0];
     const std::string name = graph_.node(group.root).name;
-    INGOT_ASSIGN(const auto added, editor_.add_node(name, std::move(params), group.inputs, {graph_.value(result).name + ".chain"}));
+    INGOT_ASSIGN(const auto added, editor_.add_node(name, std::move(params), inputs, {graph_.value(result).name + ".chain"}));
     const Value& made = graph_.value(added.outputs[0]);
     if (made.type.dtype != graph_.value(result).type.dtype || !same_shape(graph_, added.outputs[0], result))
       return Status(StatusCode::kInternal, "chain behind '" + name + "': " + to_string(made.type) + " instead of " + to_string(graph_.value(result).type));

@@ -193,6 +193,9 @@ class ChainKernel final : public Kernel {
     const Walk& walk;
     const KernelArgs& args;
     char* memory;  // cells of this thread
+    // Of an operand that repeats from row to row: where the rows that its cell holds begin, and how many elements they are.
+    struct Held { int64_t offset = -1, count = 0; };
+    std::array<Held, kMaxChainInputs> held{};
   };
 
   void compile() {
@@ -246,7 +249,7 @@ class ChainKernel final : public Kernel {
   char* cell(const Task& task, int index) const { return task.memory + static_cast<size_t>(index) * cell_bytes_; }
 
   // Elements [at, at + n) of an input as statements read them: f32 if quantised.
-  Piece input_piece(const Task& task, size_t i, int64_t at, int64_t n) const {
+  Piece input_piece(Task& task, size_t i, int64_t at, int64_t n) const {
     const size_t element = element_bytes(chain_.inputs[i]);
     const auto* data = static_cast<const char*>(task.args.inputs[i]);
     const auto last = static_cast<size_t>(std::max(task.walk.rank - 1, 0));
@@ -265,6 +268,9 @@ class ChainKernel final : public Kernel {
       }
       piece = {data + static_cast<size_t>(offset) * element, task.walk.strides[i][last]};
     } else {
+      const int64_t repeated = repeated_rows(task.walk, i, at, n);
+      if (repeated >= 0 && task.held[i].offset == repeated && task.held[i].count >= n) return {own, 1};
+      task.held[i] = {repeated, repeated >= 0 ? n : 0};
       char* const to = chain_.quantised[i] ? cell(task, spread_cell_) : own;
       with_size(element, [&]<class T>(T) {
         spread(task.walk, i, at, n, static_cast<const T*>(static_cast<const void*>(data)), static_cast<T*>(static_cast<void*>(to)));
@@ -275,6 +281,21 @@ class ChainKernel final : public Kernel {
     auto* real = static_cast<float*>(static_cast<void*>(own));
     bytes_.dequantize(piece.data, stored_as(chain_.inputs[i]), piece.step == 0 ? 1 : n, chain_.scale[i], chain_.zero[i], real);
     return {real, piece.step};
+  }
+
+  // Where an operand begins in the rows [at, at + n) if it is the same in each of them; −1 if it is not.
+  static int64_t repeated_rows(const Walk& walk, size_t i, int64_t at, int64_t n) {
+    if (walk.rank < 2 || at % walk.row != 0) return -1;
+    const auto rows = static_cast<size_t>(walk.rank - 2);
+    int64_t rest = at / walk.row, offset = 0;
+    if (walk.strides[i][rows] != 0 || rest % walk.dims[rows] + (n + walk.row - 1) / walk.row > walk.dims[rows]) return -1;
+    rest /= walk.dims[rows];
+    for (int d = walk.rank - 3; d >= 0; --d) {
+      const auto dim = static_cast<size_t>(d);
+      offset += rest % walk.dims[dim] * walk.strides[i][dim];
+      rest /= walk.dims[dim];
+    }
+    return offset;
   }
 
   // A piece without repetition, in cell `index` if it has to be copied.
@@ -346,7 +367,7 @@ class ChainKernel final : public Kernel {
   }
 
   // Elements [at, at + n), n ≤ kPiece, to `y`, as the program's last statement computes them or quantised.
-  Status run_piece(const Task& task, int64_t at, int64_t n, void* y) const {
+  Status run_piece(Task& task, int64_t at, int64_t n, void* y) const {
     std::array<Piece, kMaxChainInputs> inputs;
     const auto count = static_cast<size_t>(chain_.program.inputs);
     for (size_t i = 0; i < count; ++i) inputs[i] = input_piece(task, i, at, n);
@@ -367,7 +388,7 @@ class ChainKernel final : public Kernel {
   Status share(const KernelArgs& args, const Walk& walk, int64_t units, int64_t grain, Go&& go) const {
     std::atomic<bool> failed{false};
     args.pool->parallel_for(units, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end, int thread) {
-      const Task task{walk, args, static_cast<char*>(args.workspace) + static_cast<size_t>(thread) * memory_bytes_};
+      Task task{walk, args, static_cast<char*>(args.workspace) + static_cast<size_t>(thread) * memory_bytes_, {}};
       if (!go(begin, end, task)) failed.store(true, std::memory_order_relaxed);
     });
     if (!failed.load(std::memory_order_relaxed)) return {};
@@ -381,7 +402,7 @@ class ChainKernel final : public Kernel {
     const int64_t width = splits ? (walk.row + pieces - 1) / pieces : kPiece / walk.row * walk.row;
     const int64_t units = splits ? walk.total / walk.row * pieces : (walk.total + width - 1) / width;
     const size_t element = element_bytes(chain_.output);
-    return share(args, walk, units, kGrainPieces, [&](int64_t begin, int64_t end, const Task& task) {
+    return share(args, walk, units, kGrainPieces, [&](int64_t begin, int64_t end, Task& task) {
       for (int64_t u = begin; u < end; ++u) {
         const int64_t at = splits ? u / pieces * walk.row + u % pieces * width : u * width;
         const int64_t n = splits ? std::min(width, walk.row - u % pieces * width) : std::min(width, walk.total - at);
@@ -397,7 +418,7 @@ class ChainKernel final : public Kernel {
     auto* y = static_cast<float*>(args.outputs[0]);
     const int64_t units = (sets + together - 1) / together;
     const int64_t grain = kGrainPieces * kPiece / std::max<int64_t>(1, together * set_size);
-    return share(args, walk, units, grain, [&](int64_t begin, int64_t end, const Task& task) {
+    return share(args, walk, units, grain, [&](int64_t begin, int64_t end, Task& task) {
       auto* values = static_cast<float*>(static_cast<void*>(cell(task, operations_[static_cast<size_t>(chain_.program.length - 1)].cell)));
       for (int64_t first = begin * together; first < std::min(end * together, sets); first += together) {
         const int64_t many = std::min(together, sets - first);
