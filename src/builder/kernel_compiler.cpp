@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -52,7 +53,9 @@ struct Nvrtc {
 Expected<Nvrtc> load_nvrtc() {
   static constexpr std::array<const char*, 5> kPlaces = {"libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13", "/usr/local/cuda-13.0/lib/libnvrtc.so.13",
                                                          "/usr/local/cuda-13.0/lib64/libnvrtc.so.13", "libnvrtc.so"};
-  void* library = nullptr;
+  const char* const given = std::getenv("INGOT_NVRTC");
+  void* library = given ? ::dlopen(given, RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (given && !library) return Status(StatusCode::kNotFound, "INGOT_NVRTC: '" + std::string(given) + "' cannot be loaded");
   for (size_t i = 0; i < kPlaces.size() && !library; ++i) library = ::dlopen(kPlaces[i], RTLD_NOW | RTLD_LOCAL);
   if (!library) return Status(StatusCode::kNotFound, "libnvrtc.so.13 is not found");
   Nvrtc nvrtc{};

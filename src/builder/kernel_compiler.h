@@ -1,4 +1,4 @@
-// Compiles generated CUDA kernels by NVRTC, which is looked for at run time: libnvrtc.so.13.
+// Compiles generated CUDA kernels by NVRTC, which is looked for at run time: the file that INGOT_NVRTC names, or libnvrtc.so.13.
 #pragma once
 
 #include "ingot/status.h"
