@@ -46,6 +46,13 @@ struct Variant {
   };
   std::vector<EqualDims> equal_dims;        // that share a name: each with the first of it
   std::vector<bool> late;                   // per output: of a late step, which needs memory for its largest shape
+  // On a GPU.
+  std::vector<void*> host_homes;            // per slot: where its value is known to the host, or null
+  struct Upload {
+    uint32_t slot;
+    DeviceIo io;
+  };
+  std::vector<Upload> uploads;              // results of shape arithmetic that kernels read
 };
 
 // How far a shape of the same rank lies outside of a range; 0: inside.
@@ -104,7 +111,7 @@ struct ExecutionContext::Impl {
     return static_cast<uint64_t>(shape_to_hold(binding).elements()) * element_bytes(slot_of(binding).type.dtype);
   }
   Status check_bound(const Binding& binding) const;
-  void prepare();
+  Status prepare();
   double distance_to(const Variant& variant, const Binding* only) const;
   Status check_profiles(const Binding* only) const;
   Status check_equal_dims() const;
@@ -112,7 +119,8 @@ struct ExecutionContext::Impl {
   Status update_shapes();
   void update_pointers();
   Status run();
-  void move_homes_to_device(std::vector<void*>& homes);
+  Status move_homes_to_device(Variant& variant, std::vector<void*>& homes);
+  Status copy_inputs();
   Status record_run();
   Status run_observed();
   Status run_on_device();
@@ -130,7 +138,6 @@ struct ExecutionContext::Impl {
   StepObserver* observer = nullptr;
   bool shapes_stale = true, pointers_stale = true;
   std::unique_ptr<DeviceRun> device;  // null on the CPU
-  std::vector<void*> host_homes;      // on a GPU, per slot: where its value is known to the host, or null
   bool recording_stale = true;
   std::vector<std::vector<std::byte>> observed_bytes;
 };
@@ -147,7 +154,7 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
   return nullptr;
 }
 
-void ExecutionContext::Impl::prepare() {
+Status ExecutionContext::Impl::prepare() {
   const Plan& first = variants[0]->plan;
   for (size_t i = 0; i < first.inputs.size(); ++i) bindings.push_back({i, true, {}, 0, {}, {}, false, {}, false});
   for (size_t i = 0; i < first.outputs.size(); ++i) bindings.push_back({i, false, {}, 0, {}, {}, false, {}, false});
@@ -182,13 +189,14 @@ void ExecutionContext::Impl::prepare() {
     std::vector<void*> homes = PlanRunner::homes_of(variant->loaded, arena.at(0));
     auto* workspaces = static_cast<std::byte*>(arena.at(0));
     if (device) {
-      move_homes_to_device(homes);
+      INGOT_TRY(move_homes_to_device(*variant, homes));
       resources.stream = device->stream();
-      resources.host_homes = &host_homes;
+      resources.host_homes = &variant->host_homes;
       workspaces = static_cast<std::byte*>(device->arena());
     }
     variant->runner = std::make_unique<PlanRunner>(variant->loaded, std::move(homes), workspaces, variant->shapes, resources);
   }
+  return {};
 }
 
 // How far the inputs' shapes, or one's, lie outside of a profile; 0: inside.
@@ -289,25 +297,41 @@ Status ExecutionContext::Impl::run() {
   return now->runner->run(observer);
 }
 
-// Shape arithmetic is the host's: its values stay in the host's arena, and kernels find its operands there.
-void ExecutionContext::Impl::move_homes_to_device(std::vector<void*>& homes) {
-  const Plan& plan = now->plan;
-  host_homes.assign(homes.size(), nullptr);
-  std::vector<bool> is_shape(plan.slots.size());
-  for (const Step& step : plan.steps)
+// Shape arithmetic is the host's: its values are made in the host's arena, and taken from there to the device's where kernels read them.
+Status ExecutionContext::Impl::move_homes_to_device(Variant& variant, std::vector<void*>& homes) {
+  const Plan& plan = variant.plan;
+  variant.host_homes.assign(homes.size(), nullptr);
+  std::vector<bool> is_shape(plan.slots.size()), is_read(plan.slots.size());
+  for (const Step& step : plan.steps) {
     for (uint32_t slot : step.outputs)
       if (step.shape_step && slot != kNoIndex) is_shape[slot] = true;
+    for (uint32_t slot : step.inputs)
+      if (!step.shape_step && slot != kNoIndex) is_read[slot] = true;
+  }
   for (uint32_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
-    if (slot.home == Slot::Home::kConstant) {
-      host_homes[i] = homes[i];
-      homes[i] = const_cast<void*>(engine->on_device->at(i));
-    } else if (is_shape[i]) {
-      host_homes[i] = homes[i];
-    } else if (slot.home == Slot::Home::kArena) {
-      homes[i] = static_cast<std::byte*>(device->arena()) + slot.offset;
-    }
+    void* const host = homes[i];
+    if (slot.home == Slot::Home::kArena) homes[i] = static_cast<std::byte*>(device->arena()) + slot.offset;
+    if (slot.home == Slot::Home::kConstant) homes[i] = const_cast<void*>(engine->on_device->at(i));
+    if (slot.home == Slot::Home::kConstant || is_shape[i]) variant.host_homes[i] = host;
+    if (!is_shape[i] || !is_read[i]) continue;
+    INGOT_ASSIGN(void* const staging, device->allocate_staging(slot.bytes));
+    variant.uploads.push_back({i, {homes[i], staging}});
   }
+  return {};
+}
+
+// What the host has for a run, to the device.
+Status ExecutionContext::Impl::copy_inputs() {
+  for (const Binding& binding : bindings)
+    if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
+  for (const Variant::Upload& upload : now->uploads) {
+    const Slot& slot = now->plan.slots[upload.slot];
+    const uint64_t bytes = static_cast<uint64_t>(now->shapes.shape(upload.slot).elements()) * element_bytes(slot.type.dtype);
+    std::copy_n(static_cast<const std::byte*>(now->host_homes[upload.slot]), bytes, static_cast<std::byte*>(upload.io.staging));
+    INGOT_TRY(device->copy_in(upload.io, bytes));
+  }
+  return {};
 }
 
 // Memory for what is bound to the host's, addresses, and the graph of a run: after a change of shapes or memory.
@@ -321,9 +345,7 @@ Status ExecutionContext::Impl::record_run() {
   update_pointers();
   if (!recording_stale) return {};
   INGOT_TRY(device->begin_recording());
-  Status status;
-  for (const Binding& binding : bindings)
-    if (status.ok() && binding.is_input && !binding.on_device) status = device->copy_in(binding.io, bytes_now(binding));
+  Status status = copy_inputs();
   if (status.ok()) status = now->runner->launch();
   for (const Binding& binding : bindings)
     if (status.ok() && !binding.is_input && !binding.on_device) status = device->copy_out(binding.io, bytes_now(binding));
@@ -352,8 +374,7 @@ Status ExecutionContext::Impl::run_on_device() {
 Status ExecutionContext::Impl::run_observed() {
   using Clock = std::chrono::steady_clock;
   const Plan& plan = now->plan;
-  for (const Binding& binding : bindings)
-    if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
+  INGOT_TRY(copy_inputs());
   INGOT_TRY(device->synchronize());
   std::vector<ConstTensorRef> observed;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -370,7 +391,7 @@ Status ExecutionContext::Impl::run_observed() {
     for (size_t k = 0; k < count; ++k) {
       const uint32_t slot = operands.slots[k];
       if (slot == kNoIndex) continue;
-      const void* where = operands.pointers[k] ? host_homes[slot] : nullptr;
+      const void* where = operands.pointers[k] ? now->host_homes[slot] : nullptr;
       if (!where && operands.pointers[k]) {
         observed_bytes[k].resize(static_cast<size_t>(now->shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype));
         INGOT_TRY(device->read(observed_bytes[k].data(), operands.pointers[k], observed_bytes[k].size()));
@@ -423,7 +444,7 @@ Expected<ExecutionContext> make_context(std::shared_ptr<const Engine::Impl> engi
   if (impl->engine->on_device) {
     INGOT_ASSIGN(impl->device, impl->engine->on_device->create_run(bytes));
   }
-  impl->prepare();
+  INGOT_TRY(impl->prepare());
   INGOT_TRY(impl->update_shapes());
   return ExecutionContext(std::move(impl));
 }
