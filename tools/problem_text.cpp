@@ -127,7 +127,7 @@ struct Line {
   std::vector<Field> fields;
   int64_t groups = 1, parts = 1;
   AutoPad auto_pad = AutoPad::kNotSet;
-  bool ceil = false, count_pad = false, global = false, transpose_b = false;
+  bool ceil = false, count_pad = false, global = false, transpose_b = false, unquantised = false;
   double alpha = 1;
 };
 
@@ -136,6 +136,7 @@ Status parse_word(std::string_view word, Line& line) {
   Shape shape, max;
   if (word == "bias") line.bias = true;
   else if (word == "heavy") line.heavy = true;
+  else if (word == "unquantised") line.unquantised = true;
   else if (word == "near") line.near = true;
   else if (word == "per_tensor") line.per_tensor = true;
   else if (word == "xperch") line.x_per_channel = true;
@@ -358,7 +359,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
 
   result.near = line.near;
   result.inputs.push_back(operand_of(line.dtype, shape, max));
-  quantise(result.inputs[0].type, 0.02, random);
+  if (!line.unquantised) quantise(result.inputs[0].type, 0.02, random);
   if (line.x_per_channel) quantise_channels(result.inputs[0].type, random);
   result.inputs[0].is_constant = listed;
   result.constants.push_back(first);
@@ -407,7 +408,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   for (size_t i = 0; i < line.more.size(); ++i) {
     Operand operand = line.more[i];
     if (only_moves(kind)) operand.type.quant = result.inputs[0].type.quant;
-    else quantise(operand.type, 0.013, random);
+    else if (!line.unquantised) quantise(operand.type, 0.013, random);
     operand.is_constant = line.more_constant[i];
     result.constants.push_back(!line.more_values[i].empty() ? line.more_values[i]
                                : line.more_weights[i] ? bytes_of(weight_values(operand.max_shape.elements(), operand.max_shape[operand.max_shape.rank - 1], random))
@@ -428,7 +429,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
     if (i == 0 && kind == OpKind::kDequantizeLinear && !line.out) y.type.dtype = DataType::kF32;
     for (int d = 0; d < y.type.shape.rank; ++d)
       if (probe[i].shape[d] != inferred[i].shape[d]) y.type.shape[d] = Shape::kDynamic;
-    if (i == 0) quantise(y.type, out_scale, random);
+    if (i == 0 && !line.unquantised) quantise(y.type, out_scale, random);
     if (i == 0 && line.y_per_channel) quantise_channels(y.type, random);
     // What only moves bytes keeps its input's scale.
     const bool is_max_pool = kind == OpKind::kPool && std::get<PoolParams>(result.params).function == PoolFunction::kMax;

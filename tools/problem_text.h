@@ -18,6 +18,7 @@
 //   out:<dtype>         of the result; the first input's if left out
 //   nhwc, linear        layout of tensors of rank ≥ 3 (nhwc for conv and pools if left out); from:linear, from:nhwc: of the first
 //   heavy               weights over all of s8, so that pairs of products leave 16 bits; per_tensor: one weight scale
+//   unquantised         u8 and s8 are plain integers
 //   near                random floats within ±0.5, none of them far: where sums would hide what one element adds
 //   xperch, yperch      first input, first output: a scale and zero point per channel (dim 1)
 #pragma once
