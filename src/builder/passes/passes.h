@@ -46,6 +46,7 @@ Status fold_terms_into_zero_points(Graph&, const BuildOptions&);
 Status propagate_qdq(Graph&, const BuildOptions&);
 Status fuse_qdq(Graph&, const BuildOptions&);
 Status halve_weights(Graph&, const BuildOptions&);
+Status fuse_pointwise_chain(Graph&, const BuildOptions&);
 
 #define INGOT_PASS(name) Pass{#name, name}
 #define INGOT_PASS_OUTSIDE_BODIES(name) Pass{#name, name, false}
@@ -88,6 +89,7 @@ inline constexpr Pass kQuantisePasses[] = {
     INGOT_PASS(halve_weights),
     INGOT_PASS(eliminate_common_subexpressions),
     INGOT_PASS_OUTSIDE_BODIES(eliminate_dead_nodes),  // goes into bodies itself
+    INGOT_PASS(fuse_pointwise_chain),                 // of what is left
 };
 
 }  // namespace ingot

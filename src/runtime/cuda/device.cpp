@@ -20,6 +20,12 @@ Expected<Device*> Device::make() {
   auto device = std::unique_ptr<Device>(new Device);
   INGOT_ASSIGN(device->driver_, cuda::driver());
   const Driver& cu = *device->driver_;
+  // Of an older generation it takes neither our PTX nor our machine code.
+  int version = 0;
+  INGOT_CUDA_TRY(cu.cuDriverGetVersion(&version));
+  if (version < CUDA_VERSION / 1000 * 1000)
+    return Status(StatusCode::kDeviceMismatch, "the CUDA driver is too old: got one of CUDA " + std::to_string(version / 1000) + "." +
+                                                   std::to_string(version % 1000 / 10) + ", need " + std::to_string(CUDA_VERSION / 1000) + ".0");
   int count = 0;
   if (cu.cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0)
     return Status(StatusCode::kDeviceMismatch, "no CUDA device: the driver finds none");
@@ -75,6 +81,31 @@ Expected<CUfunction> Device::function(const char* name, int dynamic_shared) {
   // Above 48 KiB a kernel must be asked for.
   if (dynamic_shared > 48 * 1024)
     INGOT_CUDA_TRY(driver_->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic_shared));
+  return function;
+}
+
+LoadedModule::~LoadedModule() {
+  if (module_ && device_->make_current().ok()) device_->driver().cuModuleUnload(module_);
+}
+
+Expected<LoadedModule> LoadedModule::load(Device& device, const KernelImage& image) {
+  INGOT_TRY(device.make_current());
+  LoadedModule loaded;
+  loaded.device_ = &device;
+  const int capability = device.compute_capability();
+  CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  if (!image.machine_code.empty() && image.capability / 10 == capability / 10 && image.capability <= capability)
+    result = device.driver().cuModuleLoadDataEx(&loaded.module_, image.machine_code.data(), 0, nullptr, nullptr);
+  if (result != CUDA_SUCCESS) result = device.driver().cuModuleLoadDataEx(&loaded.module_, image.ptx.data(), 0, nullptr, nullptr);
+  Status status = check(result, "cuModuleLoadDataEx");
+  if (!status.ok()) return std::move(status).with_context("the plan's own kernel");
+  return loaded;
+}
+
+Expected<CUfunction> LoadedModule::function(const char* name) const {
+  CUfunction function = nullptr;
+  Status status = check(device_->driver().cuModuleGetFunction(&function, module_, name), "cuModuleGetFunction");
+  if (!status.ok()) return std::move(status).with_context("kernel '" + std::string(name) + "'");
   return function;
 }
 
