@@ -255,7 +255,8 @@ class Emitter {
       if (step.shape_step || !is_alias_op(kind_of(step.params))) continue;
       const uint32_t from = step.inputs[0], to = step.outputs[0];
       const Slot &source = plan_.slots[from], &target = plan_.slots[to];
-      const bool same_order = source.type.layout == Layout::kLinear && target.type.layout == Layout::kLinear;
+      const bool same_order = source.type.layout == target.type.layout &&
+                              (source.type.layout == Layout::kLinear || kind_of(step.params) == OpKind::kIdentity);
       if (same_order && source.home == Slot::Home::kArena && target.home == Slot::Home::kArena &&
           !is_shape_slot_[from] && source.type.dtype == target.type.dtype)
         alias_[to] = root(from);
