@@ -60,6 +60,8 @@ class ExecutionContext {
   // depends on data (see shape()) needs room for TensorInfo::max. A GPU's context takes device memory too, and works in it
   // without a copy.
   Status bind(std::string_view tensor, void* data, size_t bytes);
+  // The same for an output alone: where an input goes out again under its own name, bind() binds the input.
+  Status bind_output(std::string_view tensor, void* data, size_t bytes);
   // Sets the shape of an input, inside the built profile; output shapes follow. Of several profiles, the first that holds the
   // shapes of all inputs serves: which, is seen at the next run() or shape() of an output, whose error says what is outside of
   // all. Allocates nothing.

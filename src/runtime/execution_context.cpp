@@ -88,7 +88,7 @@ struct ExecutionContext::Impl {
     bool on_device = false;   // bound to device memory
   };
 
-  Binding* find(std::string_view tensor);
+  Binding* find(std::string_view tensor);  // an input before an output of its name
   Binding* find(std::string_view tensor, bool is_input);
   static uint32_t slot_in(const Plan& plan, const Binding& binding) {
     return binding.is_input ? plan.inputs[binding.index] : plan.outputs[binding.index];
@@ -118,6 +118,7 @@ struct ExecutionContext::Impl {
   Status run_on_device();
   Status enqueue(void* stream);
   Buffer own_buffer(std::string_view tensor, bool is_input);
+  Status bind(Binding& binding, void* data, size_t bytes);
 
   const std::shared_ptr<const Engine::Impl> engine;
   Arena arena;
@@ -141,8 +142,9 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor, bool is_input) {
-  Binding* binding = find(tensor);
-  return binding && binding->is_input == is_input ? binding : nullptr;
+  for (Binding& binding : bindings)
+    if (binding.is_input == is_input && slot_of(binding).name == tensor) return &binding;
+  return nullptr;
 }
 
 void ExecutionContext::Impl::prepare() {
@@ -433,25 +435,33 @@ ExecutionContext::~ExecutionContext() = default;
 
 Status ExecutionContext::bind(std::string_view tensor, void* data, size_t bytes) {
   Impl::Binding* binding = impl_->find(tensor);
-  if (!binding) return unknown(tensor, "input or output");
-  const Slot& slot = impl_->slot_of(*binding);
+  return binding ? impl_->bind(*binding, data, bytes) : unknown(tensor, "input or output");
+}
+
+Status ExecutionContext::bind_output(std::string_view tensor, void* data, size_t bytes) {
+  Impl::Binding* binding = impl_->find(tensor, false);
+  return binding ? impl_->bind(*binding, data, bytes) : unknown(tensor, "output");
+}
+
+Status ExecutionContext::Impl::bind(Binding& binding, void* data, size_t bytes) {
+  const Slot& slot = slot_of(binding);
   if (!data) return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': got a null pointer");
   if (reinterpret_cast<uintptr_t>(data) % element_bytes(slot.type.dtype) != 0)
     return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': memory is not aligned for " +
                                                     std::string(to_string(slot.type.dtype)));
-  const Buffer before = binding->bound;
-  const bool was_on_device = binding->on_device;
-  binding->bound = {data, bytes};
-  binding->on_device = impl_->device && is_device_memory(impl_->engine->device.backend, data);
+  const Buffer before = binding.bound;
+  const bool was_on_device = binding.on_device;
+  binding.bound = {data, bytes};
+  binding.on_device = device && is_device_memory(engine->device.backend, data);
   // With other inputs' shapes still to be set, output sizes are not known yet: run() checks again.
-  if (!impl_->shapes_stale || binding->is_input) {
-    if (Status status = impl_->check_bound(*binding); !status.ok()) {
-      binding->bound = before;
-      binding->on_device = was_on_device;
+  if (!shapes_stale || binding.is_input) {
+    if (Status status = check_bound(binding); !status.ok()) {
+      binding.bound = before;
+      binding.on_device = was_on_device;
       return std::move(status).with_context("bind");
     }
   }
-  impl_->pointers_stale = true;
+  pointers_stale = true;
   return {};
 }
 

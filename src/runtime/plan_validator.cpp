@@ -156,13 +156,14 @@ Status Validator::check_quant(const Slot& slot) {
 Status Validator::check_bindings() {
   if (plan_.inputs.size() > kMaxOperands || plan_.outputs.size() > kMaxOperands)
     return bad("inputs and outputs", "more than " + std::to_string(kMaxOperands));
-  std::unordered_set<std::string_view> names;
-  for (const auto& [list, home] : {std::pair(&plan_.inputs, Slot::Home::kInput), {&plan_.outputs, Slot::Home::kOutput}})
+  for (const auto& [list, home] : {std::pair(&plan_.inputs, Slot::Home::kInput), {&plan_.outputs, Slot::Home::kOutput}}) {
+    std::unordered_set<std::string_view> names;  // an input that goes out again has its name twice
     for (uint32_t slot : *list) {
       if (slot >= plan_.slots.size()) return bad("inputs and outputs", "a tensor does not exist");
       if (plan_.slots[slot].home != home) return bad(name_of(plan_.slots[slot]), "its home is not that of an input or output");
-      if (depth_ == 0 && !names.insert(plan_.slots[slot].name).second) return bad(name_of(plan_.slots[slot]), "name of two inputs or outputs");
+      if (depth_ == 0 && !names.insert(plan_.slots[slot].name).second) return bad(name_of(plan_.slots[slot]), std::string("name of two ") + (home == Slot::Home::kInput ? "inputs" : "outputs"));
     }
+  }
   for (uint32_t slot : plan_.inputs) produced_by_[slot] = kGiven;
   std::vector<bool> is_output(plan_.slots.size());
   for (uint32_t slot : plan_.outputs) is_output[slot] = true;

@@ -54,13 +54,33 @@ void Graph::add_used_limits(std::set<std::string>& used) const {
     for (const Graph& body : node.bodies) body.add_used_limits(used);
 }
 
+void Graph::share_limit(const std::string& name, const std::string& tensor, int first_dim) {
+  const auto limit = limits_.find(name);
+  if (name.empty() || limit == limits_.end() || limit->second.rank < first_dim) return;
+  const auto given = shared_limits_.find(name);
+  const std::string origin = given == shared_limits_.end() ? name : given->second;
+  Shape shape;
+  for (int d = first_dim; d < limit->second.rank; ++d) shape[shape.rank++] = limit->second[d];
+  if (limits_.emplace(tensor, shape).second) shared_limits_.emplace(tensor, origin);  // its own limit stands
+}
+
+void Graph::note_used_limit(const std::string& tensor) {
+  const auto given = shared_limits_.find(tensor);
+  used_limits_.insert(given == shared_limits_.end() ? tensor : given->second);
+}
+
 std::vector<std::string> Graph::unused_limits() const {
   std::set<std::string> used;
   add_used_limits(used);
   std::vector<std::string> unused;
   for (const auto& [tensor, shape] : limits_)
-    if (!used.contains(tensor)) unused.push_back(tensor);
+    if (!used.contains(tensor) && !shared_limits_.contains(tensor)) unused.push_back(tensor);
   return unused;
+}
+
+const std::string& Graph::output_name(ValueId output) const {
+  const auto renamed = output_names_.find(values_[output].name);
+  return renamed == output_names_.end() ? values_[output].name : renamed->second;
 }
 
 ValueId Graph::find_value(std::string_view name) const {

@@ -84,7 +84,12 @@ class Graph {
   // The user's limits of late dims, by tensor: kDynamic in a dim without one.
   const std::map<std::string, Shape>& limits() const { return limits_; }
   void set_limits(std::map<std::string, Shape> limits) { limits_ = std::move(limits); }
+  // A tensor of this graph that is also known by another name, as a body's output by that of the node: what limits that one,
+  // from dim `first_dim` on, limits it too.
+  void share_limit(const std::string& name, const std::string& tensor, int first_dim = 0);
   std::vector<std::string> unused_limits() const;  // of this graph and the bodies in it
+  // What the model calls an output. Its value has another name where an input has that one already.
+  const std::string& output_name(ValueId output) const;
 
   // Live nodes, producers before users; ties by id.
   std::vector<NodeId> topological_order() const;
@@ -117,6 +122,7 @@ class Graph {
 
  private:
   friend class GraphEditor;
+  void note_used_limit(const std::string& tensor);
   void add_used_limits(std::set<std::string>& used) const;
   std::vector<Node> nodes_;
   std::vector<Value> values_;
@@ -125,7 +131,9 @@ class Graph {
   std::shared_ptr<SymbolicDims> symbols_ = std::make_shared<SymbolicDims>();
   std::string model_hash_;
   std::map<std::string, Shape> limits_;
+  std::map<std::string, std::string> output_names_;  // by value name, where they differ
   std::set<std::string> used_limits_;
+  std::map<std::string, std::string> shared_limits_;  // tensor → the name that the limit was given for
   std::unordered_map<std::string, uint32_t> names_;  // taken names → last suffix given
 };
 

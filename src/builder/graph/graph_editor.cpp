@@ -416,7 +416,7 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
       if (may_limit(params, i)) status = apply_limit(graph_, output_names[i], outputs[i]);
     if (!status.ok()) return std::move(status).with_context("node '" + name + "'");
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].late != 0 && graph_.limits_.contains(output_names[i])) graph_.used_limits_.insert(output_names[i]);
+      if (outputs[i].late != 0 && graph_.limits_.contains(output_names[i])) graph_.note_used_limit(output_names[i]);
     std::vector<Blob> results;
     known = known && evaluate(graph_, params, inputs, probe, outputs, results);
     bounded = bounded && !known && bound(graph_, params, inputs, probe, outputs, inferred);
@@ -492,6 +492,11 @@ Expected<ValueId> GraphEditor::add_op(std::string name, OpParams params, std::ve
 void GraphEditor::mark_output(ValueId value) {
   graph_.values_[value].is_output = true;
   graph_.outputs_.push_back(value);
+}
+
+void GraphEditor::mark_output(ValueId value, std::string name) {
+  if (graph_.values_[value].name != name) graph_.output_names_[graph_.values_[value].name] = std::move(name);
+  mark_output(value);
 }
 
 void GraphEditor::clear_outputs() {

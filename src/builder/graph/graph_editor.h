@@ -51,6 +51,7 @@ class GraphEditor {
   Expected<ValueId> add_op(std::string name, OpParams params, std::vector<ValueId> inputs, std::string output_name);
 
   void mark_output(ValueId value);
+  void mark_output(ValueId value, std::string name);  // that users know it by
   void clear_outputs();  // no value is a graph output from now on
 
   // A node's body, to be edited by an editor of its own; what it takes and makes must stay as it is.

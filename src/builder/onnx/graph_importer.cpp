@@ -102,7 +102,7 @@ Status GraphImporter::add_inputs(const std::vector<ModelInput>& inputs) {
 
 void GraphImporter::declare(const std::string& name, ModelInput input) { declared_.emplace(name, std::move(input)); }
 
-// An input that goes out again does so as a copy under a name of its own, since names of inputs and outputs are unique.
+// An input that goes out again does so as a copy, since names of values are unique; the engine calls both as the model does.
 Status GraphImporter::add_output(const std::string& name) {
   INGOT_ASSIGN(ValueId id, value_of(name));
   if (id == kNone) return {};
@@ -114,7 +114,7 @@ Status GraphImporter::add_output(const std::string& name) {
   if (value.is_input || value.is_output) {
     INGOT_ASSIGN(id, editor_.add_op(name + ".copy", IdentityParams{}, {id}, value.is_input ? name + ".output" : name));
   }
-  editor_.mark_output(id);
+  editor_.mark_output(id, name);
   return {};
 }
 
@@ -301,6 +301,7 @@ Status GraphImporter::import_branch(const onnx::NodeProto& node, int index, bool
   auto renamed = branch_with_own_names(*chosen, node_label(node, index), scope_.tensor_names);
   if (!renamed.ok()) return std::move(renamed.take_status()).with_context("node " + quoted(node_label(node, index)) + " (If)");
   const onnx::GraphProto& branch = *renamed;
+  for (int i = 0; i < node.output_size(); ++i) graph_.share_limit(node.output(i), branch.output(i).name());
   INGOT_TRY(import_renamed(branch, index, depth + 1));
   for (int i = 0; i < node.output_size(); ++i) {
     const std::string& name = node.output(i);

@@ -70,8 +70,9 @@ class GraphImporter {
                               std::vector<LoopState>& states) const;
   Expected<bool> unroll_loop(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto, int index, int64_t count);
   Expected<bool> import_scan_body(const std::vector<ValueId>& values, size_t states, int index);
-  Expected<std::vector<ValueId>> add_scan(NodeImporter& view, const onnx::GraphProto& proto, const LoopParams& params,
-                                          const std::vector<ValueId>& values, int index);
+  void share_stacked_limits(const onnx::NodeProto& node, int states, int first);
+  Expected<std::vector<ValueId>> add_scan(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto,
+                                          const LoopParams& params, const std::vector<ValueId>& values, int index, bool named);
   Expected<std::vector<ValueId>> add_batched_scan(NodeImporter& view, const onnx::GraphProto& proto, const LoopParams& params,
                                                   const std::vector<ValueId>& values, int index);
   Status mask_behind(ValueId length_outside, size_t states);

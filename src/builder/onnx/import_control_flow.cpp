@@ -87,6 +87,7 @@ Expected<bool> GraphImporter::import_if(NodeImporter& view, const onnx::NodeProt
       return invalid("a branch has inputs of its own: got " + std::to_string(branch->proto_.input_size()) + ", need none");
     if (branch->proto_.output_size() != node.output_size())
       return invalid("needs a then_branch and an else_branch with as many outputs as the node");
+    for (int i = 0; i < node.output_size(); ++i) branch->graph_.share_limit(node.output(i), branch->proto_.output(i).name());
     // Both take the same inputs.
     if (branch == &on_false)
       for (ValueId outside : on_true.captures_) on_false.capture(outside);
@@ -170,7 +171,8 @@ Expected<bool> GraphImporter::widen_states(const onnx::NodeProto& node, const Gr
         int64_t& most = state.shapes[p][d];
         const int64_t growth = std::max<int64_t>(made.probe_shapes[p][d] - most, 0);
         // What the last round makes may be as large as the limit; what it reads is smaller.
-        if (has_limit) most = std::max(most, limit->second[d] - growth);
+        // Where data decides what a round makes, the next reads as much.
+        if (has_limit) most = std::max(most, limit->second[d] - ((made.late_dims >> d & 1) != 0 ? 0 : growth));
         else if (!rounds.empty() && moved_bytes(made, p, growth, rounds[p]) <= kMostMovedBytes) most += growth * rounds[p];
         else
           return unsupported("size of dim " + std::to_string(d) + " of state " + quoted(name) +
@@ -197,6 +199,7 @@ Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::Nod
     GraphImporter body(model_, proto, this);
     LoopParams params;
     params.states = node.input_size() - 2;
+    body.share_stacked_limits(node, static_cast<int>(params.states), 1);
     params.counted = true;
     ValueId number = body.editor_.add_body_input(proto.input(0).name(), DataType::kS64, std::vector<Shape>(graph_.probe_count()));
     if (scalar(0).rank == 1) {
@@ -232,6 +235,12 @@ Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::Nod
     return true;
   }
   return unsupported("shapes of its states change from one iteration to the next in ways that have no bound");
+}
+
+// What limits a stacked output, limits its elements; outputs of the body before the states: `first`.
+void GraphImporter::share_stacked_limits(const onnx::NodeProto& node, int states, int first) {
+  for (int i = states; i < node.output_size() && first + i < proto_.output_size(); ++i)
+    graph_.share_limit(node.output(i), proto_.output(first + i).name(), 1);
 }
 
 // Iteration by iteration in this graph: each is a copy of the body with names of its own.
@@ -304,7 +313,7 @@ Expected<bool> GraphImporter::import_scan(NodeImporter& view, const onnx::NodePr
     values.push_back(value);
   }
   if (!view.ok()) return false;
-  Expected<std::vector<ValueId>> outputs = batched ? add_batched_scan(view, *proto, params, values, index) : add_scan(view, *proto, params, values, index);
+  Expected<std::vector<ValueId>> outputs = batched ? add_batched_scan(view, *proto, params, values, index) : add_scan(view, node, *proto, params, values, index, output_axes.empty());
   if (!outputs.ok()) return outputs.take_status();
   if (outputs->empty()) return view.ok() ? false : true;
   for (size_t i = 0; i < stacked && !output_axes.empty(); ++i) {
@@ -342,9 +351,10 @@ Expected<bool> GraphImporter::import_scan_body(const std::vector<ValueId>& value
   return mark_outputs();
 }
 
-Expected<std::vector<ValueId>> GraphImporter::add_scan(NodeImporter& view, const onnx::GraphProto& proto, const LoopParams& params,
-                                                       const std::vector<ValueId>& values, int index) {
+Expected<std::vector<ValueId>> GraphImporter::add_scan(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto,
+                                                       const LoopParams& params, const std::vector<ValueId>& values, int index, bool named) {
   GraphImporter body(model_, proto, this);
+  if (named) body.share_stacked_limits(node, static_cast<int>(params.states), 0);
   INGOT_ASSIGN(const bool complete, body.import_scan_body(values, static_cast<size_t>(params.states), index));
   if (!complete) return std::vector<ValueId>();
   std::vector<ValueId> inputs = {kNone, kNone};
@@ -352,7 +362,7 @@ Expected<std::vector<ValueId>> GraphImporter::add_scan(NodeImporter& view, const
   inputs.insert(inputs.end(), body.captures_.begin(), body.captures_.end());
   std::vector<Graph> bodies;
   bodies.push_back(std::move(body.graph_));
-  return view.add_control_flow(params, std::move(inputs), std::move(bodies), static_cast<size_t>(proto.output_size()));
+  return view.add_control_flow(params, std::move(inputs), std::move(bodies), static_cast<size_t>(proto.output_size()), named);
 }
 
 // Outside a loop over the batch, inside it the scan. Where a sequence ends before its length, states stay and outputs are 0.

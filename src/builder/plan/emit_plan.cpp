@@ -52,7 +52,7 @@ class Emitter {
   uint32_t add_slot(ValueId id, Layout layout, Slot::Home home) {
     const Value& value = graph_.value(id);
     Slot slot;
-    slot.name = value.name;
+    slot.name = home == Slot::Home::kOutput ? graph_.output_name(id) : value.name;
     slot.type = value.type;
     slot.type.layout = layout;
     slot.max_shape = graph_.largest_shape(id);
