@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 
 #include "builder/graph/element_formulas.h"
@@ -62,9 +63,10 @@ class Node {
       }
       if (!checked_elements(operand.shape.span())) return false;
       if (input.elements.empty()) continue;
-      if (std::find(input.elements.begin(), input.elements.end(), changed) != input.elements.end()) return false;
       held.push_back(elements_at(symbols_, input.elements, operand.dtype, point));
       if (held.back().empty()) return false;
+      for (size_t i = 0; i < input.elements.size(); ++i)
+        if (input.elements[i] == changed && !set_element(held.back(), i, operand.dtype, changed_to)) return false;
       operand.data = held.back().data();
     }
     std::fill(made_.begin(), made_.end(), OpOutput{});
@@ -78,6 +80,14 @@ class Node {
     const Value* value = nullptr;
     std::vector<DimId> elements;
   };
+  static bool set_element(Blob& bytes, size_t i, DataType dtype, int64_t value) {
+    const auto as_s32 = static_cast<int32_t>(value);
+    if (dtype == DataType::kS64) std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+    else if (dtype == DataType::kS32 && as_s32 == value) std::memcpy(bytes.data() + i * sizeof as_s32, &as_s32, sizeof as_s32);
+    else return false;
+    return true;
+  }
+
   SymbolicDims& symbols_;
   const OpParams& params_;
   std::vector<Input> inputs_;

@@ -67,7 +67,7 @@ class SymbolicDims {
   // What was found out before: of equal keys the formulas are the same. And how often type rules may still be asked in search of
   // a formula: a hostile model has dims without end that none fits.
   std::map<std::vector<int64_t>, std::vector<std::vector<DimId>>> inferred;
-  int64_t questions_left = int64_t{1} << 21;
+  int64_t questions_left = int64_t{1} << 19;
 
  private:
   enum class AtomKind : uint8_t { kSymbol, kUnknown, kLate, kFloorQuotient, kLeast, kGreatest };
