@@ -41,6 +41,8 @@ struct TensorInfo {
   Shape shape;                // kDynamic where it varies
   Shape min, opt, max;        // the built profile, of several: the smallest min, the first's opt, the largest max; for
                               // outputs only max (and min = opt = max)
+  std::vector<std::string> dim_names = {};  // of an input whose dims vary: one for each, empty for fixed ones. Dims of one name are
+                                       // equal in every run
 };
 
 struct Buffer {

@@ -1,6 +1,7 @@
 // Graph: order and lookup.
 #include "builder/graph/graph.h"
 
+#include <algorithm>
 #include <queue>
 
 namespace ingot {
@@ -25,6 +26,26 @@ std::vector<NodeId> Graph::topological_order() const {
           if (--waiting[user] == 0) ready.push(user);
   }
   return order;
+}
+
+Shape Graph::largest_shape(ValueId id) const {
+  const Value& value = values_[id];
+  Shape largest = value.probe_shapes[0];
+  for (int d = 0; d < largest.rank; ++d) {
+    for (const Shape& shape : value.probe_shapes) largest[d] = std::max(largest[d], shape[d]);
+    if (value.dims.empty() || (value.late_dims >> d & 1)) continue;
+    for (int64_t size : symbols_->values(value.dims[static_cast<size_t>(d)])) largest[d] = std::max(largest[d], size);
+  }
+  return largest;
+}
+
+std::string Graph::formula_text(ValueId id) const {
+  const Value& value = values_[id];
+  std::string text(to_string(value.type.dtype));
+  text += '[';
+  for (int d = 0; d < value.type.shape.rank; ++d)
+    text += (d ? ", " : "") + (value.dims.empty() ? std::to_string(value.type.shape[d]) : symbols_->text(value.dims[static_cast<size_t>(d)]));
+  return text + ']';
 }
 
 void Graph::add_used_limits(std::set<std::string>& used) const {

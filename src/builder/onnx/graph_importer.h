@@ -63,6 +63,7 @@ class GraphImporter {
   struct LoopState {
     std::vector<Shape> shapes;  // at each probe, upper bounds in late dims
     uint32_t late = 0;
+    std::vector<DimId> dims;    // their formulas, or empty
   };
   std::vector<int64_t> most_rounds(ValueId count) const;
   Expected<bool> widen_states(const onnx::NodeProto& node, const GraphImporter& body, size_t first_state, ValueId count,

@@ -39,6 +39,14 @@ Shape element_shape(const Shape& stack) {
   return element;
 }
 
+// A state keeps its shape, but for dims that depend on data: these may change from one iteration to the next.
+std::vector<DimId> dims_of_state(const Value& initial) {
+  std::vector<DimId> dims = initial.dims;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (initial.late_dims >> d & 1) dims[d] = kNoDim;
+  return dims;
+}
+
 // A state that grows by `growth` in a dim is copied in each round.
 double moved_bytes(const Value& state, size_t probe, int64_t growth, int64_t rounds) {
   const double bytes = static_cast<double>(state.probe_shapes[probe].elements()) * static_cast<double>(element_bytes(state.type.dtype));
@@ -172,6 +180,7 @@ Expected<bool> GraphImporter::widen_states(const onnx::NodeProto& node, const Gr
                              to_string(made.type.shape) + "' with a number for that dim");
       }
       state.late |= 1u << d;
+      if (!state.dims.empty()) state.dims[static_cast<size_t>(d)] = kNoDim;
       widened = true;
     }
   }
@@ -184,7 +193,7 @@ Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::Nod
   std::vector<LoopState> states;
   for (int i = 2; i < proto.input_size(); ++i) {
     const Value& state = graph_.value(view.input(static_cast<size_t>(i)));
-    states.push_back({state.probe_shapes, state.late_dims});
+    states.push_back({state.probe_shapes, state.late_dims, dims_of_state(state)});
   }
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     GraphImporter body(model_, proto, this);
@@ -202,7 +211,7 @@ Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::Nod
     body.give(proto.input(1).name(), body.editor_.add_constant(proto.input(1).name(), {DataType::kBool, scalar(1), Layout::kLinear, {}}, Blob{std::byte{1}}));
     for (size_t s = 0; s < states.size(); ++s) {
       const std::string& name = proto.input(static_cast<int>(s + 2)).name();
-      body.give(name, body.editor_.add_body_input(name, view.dtype(view.input(s + 2)), states[s].shapes, states[s].late));
+      body.give(name, body.editor_.add_body_input(name, view.dtype(view.input(s + 2)), states[s].shapes, states[s].late, states[s].dims));
     }
     INGOT_ASSIGN(bool complete, body.import_body(index));
     if (!complete) return false;
@@ -330,10 +339,12 @@ Expected<bool> GraphImporter::import_scan_body(const std::vector<ValueId>& value
     const Value& value = outer_->graph_.value(values[static_cast<size_t>(i)]);
     std::vector<Shape> shapes = value.probe_shapes;
     const bool is_element = static_cast<size_t>(i) >= states;
+    std::vector<DimId> dims = is_element ? value.dims : dims_of_state(value);
     for (Shape& shape : shapes)
       if (is_element) shape = element_shape(shape);
+    if (is_element && !dims.empty()) dims.erase(dims.begin());
     give(proto_.input(i).name(),
-         editor_.add_body_input(proto_.input(i).name(), value.type.dtype, std::move(shapes), is_element ? value.late_dims >> 1 : value.late_dims));
+         editor_.add_body_input(proto_.input(i).name(), value.type.dtype, std::move(shapes), is_element ? value.late_dims >> 1 : value.late_dims, std::move(dims)));
   }
   INGOT_ASSIGN(const bool complete, import_body(index));
   if (!complete) return false;
@@ -369,8 +380,10 @@ Expected<std::vector<ValueId>> GraphImporter::add_batched_scan(NodeImporter& vie
     const Value& whole = graph_.value(value);
     std::vector<Shape> shapes = whole.probe_shapes;
     for (Shape& shape : shapes) shape = element_shape(shape);
+    std::vector<DimId> dims = whole.dims;
+    if (!dims.empty()) dims.erase(dims.begin());
     inputs.push_back(value);
-    return rows.editor_.add_body_input(whole.name, whole.type.dtype, std::move(shapes), whole.late_dims >> 1);
+    return rows.editor_.add_body_input(whole.name, whole.type.dtype, std::move(shapes), whole.late_dims >> 1, std::move(dims));
   };
   for (ValueId value : values) given.push_back(row_of(value));
   const ValueId length = lengths == kNone ? kNone : row_of(lengths);

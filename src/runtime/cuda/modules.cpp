@@ -11,14 +11,17 @@
       ".byte 0\n.global ingot_cuda_" #module "_" #capability "_end\n"                                        \
       "ingot_cuda_" #module "_" #capability "_end:\n.balign 64\n.previous\n");                               \
   extern "C" const unsigned char ingot_cuda_##module##_##capability[], ingot_cuda_##module##_##capability##_end[];
+#ifdef INGOT_CUDA_PTX_ONLY
+#define INGOT_CUDA_MODULE(module) INGOT_CUDA_IMAGE(module, 0)
+#else
 #define INGOT_CUDA_MODULE(module)  \
   INGOT_CUDA_IMAGE(module, 0)      \
   INGOT_CUDA_IMAGE(module, 80)     \
   INGOT_CUDA_IMAGE(module, 86)     \
   INGOT_CUDA_IMAGE(module, 89)     \
   INGOT_CUDA_IMAGE(module, 90)
+#endif
 #include "runtime/cuda/kernels/modules.inc"
-#undef INGOT_CUDA_MODULE
 #undef INGOT_CUDA_IMAGE
 
 namespace ingot::cuda {
@@ -26,12 +29,6 @@ namespace ingot::cuda {
 std::span<const ModuleImage> module_images() {
 #define INGOT_CUDA_IMAGE(module, capability)                         \
   ModuleImage{#module, capability, {ingot_cuda_##module##_##capability, ingot_cuda_##module##_##capability##_end}},
-#define INGOT_CUDA_MODULE(module)  \
-  INGOT_CUDA_IMAGE(module, 0)      \
-  INGOT_CUDA_IMAGE(module, 80)     \
-  INGOT_CUDA_IMAGE(module, 86)     \
-  INGOT_CUDA_IMAGE(module, 89)     \
-  INGOT_CUDA_IMAGE(module, 90)
   static const auto images = std::to_array<ModuleImage>({
 #include "runtime/cuda/kernels/modules.inc"
   });
