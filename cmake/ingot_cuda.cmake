@@ -8,18 +8,19 @@ if(NOT INGOT_WITH_CUDA STREQUAL "OFF" AND NOT INGOT_WITH_CUDA STREQUAL "FALSE")
     get_filename_component(INGOT_CUDA_BIN ${INGOT_CUDA_BIN} DIRECTORY)
     find_path(INGOT_CUDA_INCLUDE cuda.h PATHS ${INGOT_CUDA_BIN}/../include ${INGOT_CUDA_BIN}/../targets/x86_64-linux/include)
     find_program(INGOT_PTXAS ptxas PATHS ${INGOT_CUDA_BIN})
+    find_program(INGOT_FATBINARY fatbinary PATHS ${INGOT_CUDA_BIN})
   endif()
-  if(INGOT_NVCC AND INGOT_CUDA_INCLUDE AND INGOT_PTXAS)
+  if(INGOT_NVCC AND INGOT_CUDA_INCLUDE AND INGOT_PTXAS AND INGOT_FATBINARY)
     set(INGOT_HAS_CUDA ON)
   elseif(INGOT_WITH_CUDA STREQUAL "AUTO")
     message(STATUS "CUDA backend: off, nvcc is not found")
   else()
-    message(FATAL_ERROR "INGOT_WITH_CUDA=${INGOT_WITH_CUDA}, but nvcc, ptxas or cuda.h is not found: put nvcc on PATH")
+    message(FATAL_ERROR "INGOT_WITH_CUDA=${INGOT_WITH_CUDA}, but nvcc, ptxas, fatbinary or cuda.h is not found: put nvcc on PATH")
   endif()
 endif()
 
-# ingot_cuda_kernels(TARGET files.cu…): images <folder>/<name>.<capability>, 0 for PTX, that modules.cpp takes in.
-# Spilled registers and local memory are errors: they would be slow in silence.
+# ingot_cuda_kernels(TARGET files.cu…): images <folder>/<name>.<capability>, 0 for PTX, and all of them, compressed to about an eighth, in
+# <name>.fatbin, which modules.cpp takes in. Spilled registers and local memory are errors: they would be slow in silence.
 function(ingot_cuda_kernels target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/cuda)
   file(MAKE_DIRECTORY ${folder})
@@ -30,13 +31,19 @@ function(ingot_cuda_kernels target)
       COMMAND ${INGOT_NVCC} -std=c++20 -O3 -arch=compute_80 -ptx -fmad=false -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include
         -MD -MF ${folder}/${name}.d -MT ${folder}/${name}.0 ${source} -o ${folder}/${name}.0
       DEPENDS ${source} DEPFILE ${folder}/${name}.d COMMENT "Compiling kernels ${name}" VERBATIM)
-    list(APPEND images ${folder}/${name}.0)
+    set(files ${folder}/${name}.0)
+    set(entries --image3=kind=ptx,sm=80,file=${folder}/${name}.0)
     foreach(architecture ${INGOT_CUDA_ARCHITECTURES})
       add_custom_command(OUTPUT ${folder}/${name}.${architecture}
         COMMAND ${INGOT_PTXAS} -arch=sm_${architecture} --warn-on-spills --warn-on-local-memory-usage -Werror ${folder}/${name}.0 -o ${folder}/${name}.${architecture}
         DEPENDS ${folder}/${name}.0 COMMENT "Assembling kernels ${name} for sm_${architecture}" VERBATIM)
-      list(APPEND images ${folder}/${name}.${architecture})
+      list(APPEND files ${folder}/${name}.${architecture})
+      list(APPEND entries --image3=kind=elf,sm=${architecture},file=${folder}/${name}.${architecture})
     endforeach()
+    add_custom_command(OUTPUT ${folder}/${name}.fatbin
+      COMMAND ${INGOT_FATBINARY} --64 --compress-all --compress-mode=size --create=${folder}/${name}.fatbin ${entries}
+      DEPENDS ${files} COMMENT "Packing kernels ${name}" VERBATIM)
+    list(APPEND images ${folder}/${name}.fatbin)
   endforeach()
   set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/runtime/cuda/modules.cpp PROPERTIES
     OBJECT_DEPENDS "${images}" COMPILE_DEFINITIONS "INGOT_CUDA_IMAGES=\"${folder}\"")

@@ -87,12 +87,13 @@ bool holds(const Engine& engine, std::span<const NamedTensor> sample) {
   return true;
 }
 
-// Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine. `one_of_several`: the
-// samples may be for other profiles.
-Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_here, TimingCache& cache, const BuildOptions& options,
+// Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine; `is_here`: and timed, since it
+// is this machine's own. `one_of_several`: the samples may be for other profiles.
+Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_here, bool is_here, TimingCache& cache, const BuildOptions& options,
                              bool one_of_several = false) {
   device.allow_f16 = options.fp16;
-  const bool measured = options.tune && !options.reference_only && device.backend == Backend::kCpu;
+  device.allow_bf16 = options.bf16;
+  const bool measured = options.tune && !options.reference_only && is_here;
   const auto costs = measured ? make_measured_cost(device, cache, options.time_budget_s) : make_estimated_cost(device);
   INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));
   INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device, options.stop));
@@ -154,7 +155,7 @@ Expected<OwnedPlan> plan_profiles(const std::string& model_path, const BuildOpti
     auto graph = make_float_graph(model_path, own);
     Status quantised = graph.ok() ? run_quantise_passes(*graph, own) : graph.take_status();
     if (!quantised.ok()) return std::move(quantised).with_context(where);
-    auto made = plan_for(*graph, device, true, cache, own, true);
+    auto made = plan_for(*graph, device, true, true, cache, own, true);
     if (!made.ok()) return made.take_status().with_context(where);
     const auto made_report = nlohmann::ordered_json::parse(made->report_json);
     summaries.push_back(profile_report(made->plan, made_report));
@@ -220,16 +221,18 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     INGOT_ASSIGN(built.plan, plan_profiles(model_path, options, device, cache));
   } else {
     INGOT_TRY(run_quantise_passes(graph, options));
-    INGOT_ASSIGN(built.plan, plan_for(graph, device, true, cache, options));
+    INGOT_ASSIGN(built.plan, plan_for(graph, device, true, true, cache, options));
   }
-  if (!options.timing_cache.empty() && cache.changed()) {
+  const auto keep_timings = [&]() -> Status {
+    if (options.timing_cache.empty() || !cache.changed()) return {};
     const std::string text = cache.to_text();
-    INGOT_TRY(write_file_atomically(options.timing_cache, std::as_bytes(std::span(text))));
-  }
+    return write_file_atomically(options.timing_cache, std::as_bytes(std::span(text)));
+  };
+  INGOT_TRY(keep_timings());
   if (options.targets.empty()) return built;
   auto report = nlohmann::ordered_json::parse(built.plan.report_json);
   for (const std::string& target : options.targets) {
-    INGOT_ASSIGN(const DeviceInfo other, device_of_target(target));
+    INGOT_ASSIGN(DeviceInfo other, device_of_target(target));
     // A plan is verified where it can run; the reference is the same on every device.
     const Expected<DeviceInfo> here = find_device(other.backend);
     if (TacticRegistry::builtin().all(other.backend).empty()) return here.status().clone().with_context("target " + target);
@@ -237,12 +240,18 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     if (!runs_here)
       built.warnings.push_back("plan for " + target + " is not verified: " +
                                (here.ok() ? "this machine's GPU is older" : std::string(here.status().message())));
-    auto more = plan_for(graph, other, runs_here, cache, options);
+    const bool is_here = here.ok() && here->cuda_capability == other.cuda_capability && here->keeps_time;
+    if (is_here) {
+      other.fingerprint = here->fingerprint;
+      other.multiprocessors = here->multiprocessors;
+    }
+    auto more = plan_for(graph, other, runs_here, is_here, cache, options);
     if (!more.ok()) return std::move(more.take_status()).with_context("target " + target);
     report["other_targets"][target] = nlohmann::ordered_json::parse(more->report_json);
     built.others.push_back(*std::move(more));
   }
   built.plan.report_json = report.dump(1);
+  INGOT_TRY(keep_timings());
   return built;
 }
 

@@ -25,7 +25,7 @@ double products_of(const TestProblem& problem, const ReferenceRun& run) {
 TEST(CudaTactics, EveryOneGivesTheReferencesResults) {
   Expected<DeviceInfo> device = find_device(Backend::kCuda);
   ASSERT_TRUE(device.ok()) << device.status().message();
-  device->allow_f16 = true;
+  device->allow_f16 = device->allow_bf16 = true;
   std::set<std::string> reached;
   int comparisons = 0, left_out = 0;
   for (const TestProblem& problem : all_problems()) {

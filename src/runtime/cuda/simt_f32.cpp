@@ -1,6 +1,8 @@
 // Convolution and matrix product of f32 on the plain cores: kernels/gemm_f32.cu. They take every layout, and weights that are known only at
 // run time. Constant weights of a convolution are kept as [group][tap][channel][output]: neighbours for a block that reads them.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/cuda/f32_layer.h"
@@ -45,6 +47,21 @@ struct ConvWindow {
     set_image_sizes(sized, x, y, pad_h, conv_pads(conv, spatial - 1, spatial, x[x.rank - 1], image.kernel_w));
   }
 };
+
+// Reference code leaves padding out; this kernel multiplies it as zeros. Known where constants are at hand.
+bool infinite_weights_meet_padding(const Problem& problem) {
+  const auto& params = std::get<ConvParams>(problem.params);
+  if (params.auto_pad != AutoPad::kSameUpper && params.auto_pad != AutoPad::kSameLower &&
+      std::all_of(params.pads.begin(), params.pads.end(), [](int64_t pad) { return pad == 0; }))
+    return false;
+  const std::span<const std::byte> weights = problem.inputs[1].constant;
+  for (size_t at = 0; at + 4 <= weights.size(); at += 4) {
+    float value;
+    std::memcpy(&value, &weights[at], sizeof value);
+    if (!std::isfinite(value)) return true;
+  }
+  return false;
+}
 
 class ConvKernel final : public Kernel {
  public:
@@ -91,6 +108,7 @@ class ConvTactic final : public Tactic {
   Support supports(const Problem& problem) const override {
     if (const char* refusal = refuse_f32_conv(problem)) return {refusal};
     if (is_depthwise(problem)) return {"depthwise: too few products for a matrix kernel"};
+    if (infinite_weights_meet_padding(problem)) return {"a weight is infinite or NaN, which the zeros of padding would turn into NaN"};
     const ConvWindow window(problem);
     if (window.group_channels * window.taps > (int64_t{1} << 30)) return {"too many products per output"};
     return {};
