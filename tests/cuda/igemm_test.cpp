@@ -2,6 +2,7 @@
 // wherever a sample stands, and the order in which the model of gpu_model.h puts their tactics where it is evident.
 #include <dlfcn.h>
 
+#include "builder/tune/cost_model.h"
 #include "conformance/tactic_check.h"
 #include "cuda/gpu_tactic.h"
 #include "fake_cuda/fake_cuda.h"
@@ -165,6 +166,30 @@ TEST(Igemm, EstimatesKnowTheDevice) {
   const double all = of.estimate(problem->problem(whole), inputs, outputs), some = of.estimate(problem->problem(part), inputs, outputs);
   EXPECT_GT(all, 0);
   EXPECT_GT(some, 2 * all);
+}
+
+// With a device at hand tuning times kernels there, once for each problem. (The stand-in's clock counts operations.)
+TEST(Igemm, TuningTimesKernelsOnTheDevice) {
+  Expected<DeviceInfo> device = find_device(Backend::kCuda);
+  ASSERT_TRUE(device.ok());
+  EXPECT_NE(device->keeps_time, cuda::on_stand_in());
+  auto problem = parse_problem("matmul u8 ?7x64 w64x48 bias relu residual");
+  ASSERT_TRUE(problem.ok());
+  OwnedProblem owned{problem->params, problem->inputs, problem->outputs, max_shapes(*problem), {Shape{7, 48}}};
+  TimingCache cache;
+  const auto costs = make_measured_cost(*device, cache, 0);
+  const Tactic& of = *tactic("cuda.matmul.igemm_64x64.s8");
+  const auto first = costs->microseconds(owned, of);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_GT(*first, 0);
+  EXPECT_TRUE(cache.changed());
+  const uint64_t launches = cuda::on_stand_in() ? stats().launches : 0;
+  const auto again = costs->microseconds(owned, of);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, *first);
+  if (cuda::on_stand_in()) {
+    EXPECT_EQ(stats().launches, launches);
+  }
 }
 
 // Weights that are infinite, or become so, would turn the zeros of padding into NaN.

@@ -21,7 +21,7 @@ LIMITS = {80: (65536, 64, 32, 164 << 10), 86: (65536, 48, 16, 100 << 10), 89: (6
 COUNTS = {"mma": r"^\s*(?:@!?%p\d+ )?(?:wmma\.)?mma\.", "ldmatrix": r"^\s*(?:@!?%p\d+ )?ldmatrix\.",
           "cp.async": r"^\s*(?:@!?%p\d+ )?cp\.async\.(?:ca|cg)\."}
 HEADER = """# Budget of the GPU kernels, checked by tests/cuda/kernel_budget.py against what the compiler made; --update writes it anew, but for
-# the column dynamic: bytes of dynamic shared memory that launches ask for, kept by hand (igemm_s8: from the tiles in igemm_s8.cpp; what
+# the column dynamic: bytes of dynamic shared memory that launches ask for, kept by hand (igemm: from the tiles in igemm_s8.cpp and igemm_f16.cpp; what
 # grows with a run's shapes, as the rows of attention_f32, is not in it).
 # registers, static shared memory and blocks per multiprocessor: for sm_{architectures}; the rest: instructions in the PTX.
 """
@@ -88,11 +88,11 @@ def blocks(architecture, threads, registers, shared):
     return min(blocks_there, warps_there // warps, by_registers, by_shared)
 
 
-def igemm_tiles():
-    """{(rows, outputs): bytes} of dynamic shared memory, from the host's table."""
-    source = (ROOT / "src/runtime/cuda/igemm_s8.cpp").read_text()
-    rows = re.search(r"kTiles\[\] = \{(.*)\};", source)[1]
-    return {(int(m), int(n)): int(stages) * (int(m) + int(n)) * 64 for m, n, _, stages in re.findall(r"\{(\d+), (\d+), (\d+), (\d+)\}", rows)}
+def igemm_tiles(file):
+    """{(rows, outputs): bytes} of dynamic shared memory, from the host's table of tiles."""
+    source = (ROOT / "src/runtime/cuda" / file).read_text()
+    rows = re.search(r"kVariants\[\] = \{(.*?)\};", source, re.S)[1]
+    return {(int(m), int(n)): int(stages) * (int(m) + int(n)) * 64 for m, n, stages in re.findall(r"\{(\d+), (\d+), \d+, \d+, \d+, (\d+), \d+", rows)}
 
 
 def measure(folder, dynamic):
@@ -160,13 +160,17 @@ def main():
     compiler = re.search(r"V(\d+\.\d+\.\d+)", said)[1]
     committed, allowed = read_table()
     dynamic = {kernel: row["dynamic"] for kernel, row in allowed.items()}
-    tiles = igemm_tiles()
     problems = []
-    for kernel in [k for p in folder.glob("igemm_s8.0") for k in ptx_kernels(p)]:
-        m, n = map(int, re.match(r"igemm_s8_(\d+)x(\d+)_", kernel).groups())
-        if dynamic.get(kernel, tiles[m, n]) != tiles[m, n] and "--update" not in sys.argv:
-            problems.append(f"{kernel}: dynamic: got {tiles[m, n]} from igemm_s8.cpp, need {dynamic[kernel]}")
-        dynamic[kernel] = tiles[m, n]
+    for file in ("igemm_s8", "igemm_f16"):
+        tiles = igemm_tiles(file + ".cpp")
+        for kernel in ptx_kernels(folder / (file + ".0")):
+            tile = re.match(r"igemm_\w+?_(\d+)x(\d+)_", kernel)
+            if not tile:
+                continue
+            bytes_now = tiles[int(tile[1]), int(tile[2])]
+            if dynamic.get(kernel, bytes_now) != bytes_now and "--update" not in sys.argv:
+                problems.append(f"{kernel}: dynamic: got {bytes_now} from {file}.cpp, need {dynamic[kernel]}")
+            dynamic[kernel] = bytes_now
     table = measure(folder, dynamic)
     if "--update" in sys.argv:
         TABLE.write_text(written(table, compiler))

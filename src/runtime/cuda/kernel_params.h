@@ -208,9 +208,9 @@ struct GemmF32 {
   EpilogueF32 epilogue;
 };
 
-struct DepthwiseF32 {       // one thread for each result
-  const float *x, *weights; // weights as in the model: [channel][tap]
-  int64_t elements;
+struct DepthwiseF32 {       // one thread for each result, or for 4
+  const float *x, *weights; // weights as in the model, [channel][tap]; for 4: [tap][channel]
+  int64_t elements;         // threads
   Image image;
   int32_t channels, x_channels_last, y_channels_last;
   EpilogueF32 epilogue;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/cuda/f32_layer.h"
+#include "runtime/cuda/gpu_model.h"
 #include "runtime/cuda/s8_layer.h"
 #include "runtime/cuda/simple_kernel.h"
 #include "runtime/ops/matmul.h"
@@ -190,6 +191,54 @@ class DepthwiseTactic final : public Tactic {
   }
 };
 
+class DepthwiseVectorTactic final : public Tactic {
+ public:
+  const TacticInfo& info() const override {
+    static constexpr TacticInfo kInfo{"cuda.conv.depthwise_vector.f32.channels_last", 1, OpKind::kConv};
+    return kInfo;
+  }
+  Support supports(const Problem& problem) const override {
+    if (const char* refusal = refuse_f32_conv(problem)) return {refusal};
+    if (!is_depthwise(problem)) return {"not depthwise: groups, inputs and outputs differ"};
+    if (!problem.inputs[1].is_constant) return {"weights are not constant"};
+    if (problem.inputs[1].type.shape[0] % 4 != 0) return {"channels are not a multiple of 4"};
+    if (problem.inputs[0].type.layout != Layout::kChannelsLast || problem.outputs[0].type.layout != Layout::kChannelsLast) return {"tensors are not channels_last"};
+    return {};
+  }
+  uint32_t packed_inputs(const Problem&) const override { return 0b10; }
+  Expected<Blob> prepare(const Problem& problem) const override {
+    const ConvWindow window(problem);
+    const std::byte* w = problem.inputs[1].constant.data();
+    Blob blob(static_cast<size_t>(window.bytes()));
+    for (int64_t c = 0; c < window.outputs; ++c)
+      for (int64_t tap = 0; tap < window.taps; ++tap) std::memcpy(blob.data() + (tap * window.outputs + c) * 4, w + (c * window.taps + tap) * 4, 4);
+    return blob;
+  }
+  Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
+    const ConvWindow window(problem);
+    if (static_cast<int64_t>(blob.size()) != window.bytes())
+      return Status(StatusCode::kInvalidEngine, "depthwise conv: packed weights have the wrong size: got " + std::to_string(blob.size()) +
+                                                    " bytes, need " + std::to_string(window.bytes()) + "; rebuild the engine");
+    INGOT_ASSIGN(Device* const device, Device::first());
+    INGOT_ASSIGN(DeviceMemory weights, DeviceMemory::upload(*device, blob));
+    DepthwiseF32 params{};
+    params.weights = static_cast<const float*>(weights.at(0));
+    params.image = window.image;
+    params.channels = static_cast<int32_t>(window.outputs);
+    params.epilogue = make_epilogue_f32(window.conv.activation, 1, window.outputs);
+    return make_simple(*device, "depthwise_f32_vector", std::move(weights), params, [window](DepthwiseF32& p, const KernelArgs& args) {
+      window.set_sizes(p.image, args.input_shapes[0], args.output_shapes[0]);
+      p.x = static_cast<const float*>(args.inputs[0]);
+      p.elements = args.output_shapes[0].elements() / 4;
+      bind_epilogue(p.epilogue, args);
+    });
+  }
+  // Bound by memory, where the scalar kernel is assumed to be bound by its loads.
+  double estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const override {
+    return streamed_microseconds(gpu_model(problem.device), 4.0 * static_cast<double>(inputs[0].elements() + outputs[0].elements()));
+  }
+};
+
 // Strides of an operand's batch along the dims of the result's batch; 0 where it is broadcast.
 void set_batch_strides(const Shape& own, int rank, int64_t matrix, int64_t (&strides)[8]) {
   int64_t stride = matrix;
@@ -275,9 +324,10 @@ class MatMulTactic final : public Tactic {
 
 std::span<const Tactic* const> simt_f32() {
   static const ConvTactic conv;
+  static const DepthwiseVectorTactic depthwise_vector;
   static const DepthwiseTactic depthwise;
   static const MatMulTactic matmul;
-  static const std::array<const Tactic*, 3> list = {&conv, &depthwise, &matmul};
+  static const std::array<const Tactic*, 4> list = {&conv, &depthwise_vector, &depthwise, &matmul};
   return list;
 }
 
