@@ -6,9 +6,9 @@ if(NOT INGOT_WITH_CUDA STREQUAL "OFF" AND NOT INGOT_WITH_CUDA STREQUAL "FALSE")
   if(INGOT_NVCC)
     get_filename_component(INGOT_CUDA_BIN ${INGOT_NVCC} REALPATH)
     get_filename_component(INGOT_CUDA_BIN ${INGOT_CUDA_BIN} DIRECTORY)
-    find_path(INGOT_CUDA_INCLUDE cuda.h PATHS ${INGOT_CUDA_BIN}/../include ${INGOT_CUDA_BIN}/../targets/x86_64-linux/include)
-    find_program(INGOT_PTXAS ptxas PATHS ${INGOT_CUDA_BIN})
-    find_program(INGOT_FATBINARY fatbinary PATHS ${INGOT_CUDA_BIN})
+    find_path(INGOT_CUDA_INCLUDE cuda.h HINTS ${INGOT_CUDA_BIN}/../include ${INGOT_CUDA_BIN}/../targets/x86_64-linux/include)
+    find_program(INGOT_PTXAS ptxas HINTS ${INGOT_CUDA_BIN})
+    find_program(INGOT_FATBINARY fatbinary HINTS ${INGOT_CUDA_BIN})
   endif()
   if(INGOT_NVCC AND INGOT_CUDA_INCLUDE AND INGOT_PTXAS AND INGOT_FATBINARY)
     set(INGOT_HAS_CUDA ON)
@@ -52,4 +52,24 @@ function(ingot_cuda_kernels target)
   target_include_directories(${target} SYSTEM PRIVATE ${INGOT_CUDA_INCLUDE})
   target_compile_definitions(${target} PRIVATE INGOT_HAS_CUDA)
   target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})
+endfunction()
+
+# ingot_clang_kernels(SOURCE files.cu…): the kernels by clang, as PTX that SOURCE, a copy of modules.cpp, takes in. ptxas has to take it too; spills
+# are no error here, since nobody ships it.
+function(ingot_clang_kernels into)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/clang_kernels)
+  file(MAKE_DIRECTORY ${folder})
+  get_filename_component(root ${INGOT_CUDA_BIN} DIRECTORY)
+  set(images)
+  foreach(source ${ARGN})
+    get_filename_component(name ${source} NAME_WE)
+    add_custom_command(OUTPUT ${folder}/${name}.0
+      COMMAND ${INGOT_CUDA_CLANG} -x cuda --cuda-device-only --cuda-gpu-arch=sm_80 --cuda-path=${root} -std=c++20 -O3 -ffp-contract=off
+        -Wno-unknown-cuda-version -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -MD -MF ${folder}/${name}.d -MT ${folder}/${name}.0
+        -S ${source} -o ${folder}/${name}.0
+      COMMAND ${INGOT_PTXAS} -arch=sm_80 ${folder}/${name}.0 -o ${folder}/${name}.80
+      DEPENDS ${source} DEPFILE ${folder}/${name}.d COMMENT "Compiling kernels ${name} by clang" VERBATIM)
+    list(APPEND images ${folder}/${name}.0)
+  endforeach()
+  set_source_files_properties(${into} PROPERTIES OBJECT_DEPENDS "${images}" COMPILE_DEFINITIONS "INGOT_CLANG_IMAGES=\"${folder}\"")
 endfunction()

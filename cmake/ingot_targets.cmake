@@ -41,6 +41,8 @@ function(ingot_isa_flags)
   foreach(source ${ARGN})
     if(source MATCHES "_(avx2|avxvnni|avx512|avx512vnni)\\.cpp$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${INGOT_ISA_${CMAKE_MATCH_1}}")
+    elseif(source MATCHES "/cpu/(select_cast|pointwise_whole|along_rows)\\.cpp$")  # plain loops over rows, for any x86-64
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O3)
     endif()
   endforeach()
 endfunction()

@@ -120,7 +120,7 @@ struct Line {
   bool bias = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
   std::optional<Operand> weights;
   std::vector<Operand> more;          // inputs after the first
-  std::vector<bool> more_constant;
+  std::vector<bool> more_constant, more_weights;
   std::vector<std::vector<std::byte>> more_values;  // where the line gives them
   Activation activation;
   std::vector<int64_t> pads, strides, dilations, kernel;
@@ -146,6 +146,7 @@ Status parse_word(std::string_view word, Line& line) {
   else if (word == "none") {
     line.more.emplace_back();
     line.more_constant.push_back(false);
+    line.more_weights.push_back(false);
     line.more_values.emplace_back();
   }
   else if (word == "same_upper") line.auto_pad = AutoPad::kSameUpper;
@@ -195,11 +196,13 @@ Status parse_word(std::string_view word, Line& line) {
     std::vector<std::byte> values;
     const bool given = dtype && parse_values(word, *dtype, shape, values);
     if (given) max = shape;
-    const bool constant = given || (!word.empty() && word.back() == 'c');
+    const bool weights = !given && !word.empty() && word.back() == 'w';
+    const bool constant = given || weights || (!word.empty() && word.back() == 'c');
     if (constant && !given) word.remove_suffix(1);
     if (!dtype || (!given && !parse_dims(word, shape, max))) return bad(whole, "no operand");
     line.more.push_back(operand_of(*dtype, shape, max));
     line.more_constant.push_back(constant);
+    line.more_weights.push_back(weights);
     line.more_values.push_back(std::move(values));
   } else if (strip(word, "w") && parse_dims(word, shape, max)) {
     line.weights = operand_of(DataType::kF32, shape, max);
@@ -255,6 +258,13 @@ Expected<OpParams> params_of(const Line& line, size_t spatial) {
   }
   (void)unary;
   return bad(word, "unknown op");
+}
+
+// So that sums of `products` of them stay of the size of what they are multiplied with.
+std::vector<float> weight_values(int64_t count, int64_t products, Random& random) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& v : values) v = (random.unit() - 0.5f) * 2 / std::sqrt(static_cast<float>(std::max<int64_t>(products, 1)));
+  return values;
 }
 
 void quantise(TensorType& type, double scale, Random& random) {
@@ -370,8 +380,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
       out_scale = 0.02 * 0.004 * 74 * (line.heavy ? 74 : 37) * std::sqrt(static_cast<double>(products)) / 50 * std::abs(line.alpha);
     } else {
       w.type.dtype = line.dtype;
-      std::vector<float> values(static_cast<size_t>(count));
-      for (float& v : values) v = (random.unit() - 0.5f) * 2 / std::sqrt(static_cast<float>(products));
+      const std::vector<float> values = weight_values(count, products, random);
       result.constants.push_back(line.dtype == DataType::kF32 ? bytes_of(values) : random_values(w.type, w.max_shape, random));
     }
     result.inputs.push_back(w);
@@ -395,6 +404,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
     else quantise(operand.type, 0.013, random);
     operand.is_constant = line.more_constant[i];
     result.constants.push_back(!line.more_values[i].empty() ? line.more_values[i]
+                               : line.more_weights[i] ? bytes_of(weight_values(operand.max_shape.elements(), operand.max_shape[operand.max_shape.rank - 1], random))
                                : operand.is_constant ? random_values(operand.type, operand.max_shape, random)
                                                    : std::vector<std::byte>());
     result.inputs.push_back(operand);

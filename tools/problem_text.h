@@ -10,7 +10,7 @@
 //
 // First comes the op, then the type and shape of its first input, then in any order:
 //   w<shape>            constant weights (conv: [O,C/groups,kernel…], matmul: [K,N], or [N,K] with tb)
-//   <dtype>:<shape>     another input; with a final c a constant one
+//   <dtype>:<shape>     another input; with a final c a constant one, with a final w (f32) one of the size of weights, summed over the last dim
 //   <dtype>:[a,b,…]     a constant list of these values; none: an optional input left out
 //   pad, stride, dil, kernel <a>[,<b>…]   groups<n>   same_upper same_lower ceil count_pad global tb alpha:<x>
 //   parts<n>            number of outputs (Split)

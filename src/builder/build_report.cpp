@@ -5,19 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "builder/dims_report.h"
 #include "runtime/tactic_registry.h"
 
 namespace ingot {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json operand_list(const Graph& graph, std::span<const ValueId> values) {
-  Json list = Json::array();
-  for (ValueId id : values)
-    if (id != kNone) list.push_back({{"name", graph.value(id).name}, {"type", to_string(graph.value(id).type)}});
-  return list;
-}
 
 }  // namespace
 
@@ -83,8 +77,8 @@ Json layer_list(const Graph& graph, const Selection& selection, const EmittedPla
       if (step.late && slot != kNoIndex && !plan.slots[slot].type.shape.is_static())
         notes.push_back("size depends on data: at most " + to_string(plan.slots[slot].max_shape));
     if (!notes.empty()) layer["notes"] = notes;
-    layer["inputs"] = operand_list(graph, node.inputs);
-    layer["outputs"] = operand_list(graph, node.outputs);
+    layer["inputs"] = value_list(graph, node.inputs);
+    layer["outputs"] = value_list(graph, node.outputs);
     for (size_t k = 0; k < step.bodies.size(); ++k)
       layer["bodies"].push_back(layer_list(node.bodies[k], selection.bodies.at(id)[k], emitted.bodies[step.bodies[k]],
                                            plan.bodies[step.bodies[k]], counts));
@@ -129,6 +123,7 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
     report["bf16"] = device.backend == Backend::kCpu ? "nothing changes: the CPU backend has no bf16 arithmetic"
                                                      : "convolutions and matrix products with constant weights may compute in bf16 with f32 sums";
   report["verified"] = {{"steps", verified.steps}, {"exact_steps", verified.exact_steps}, {"largest_float_error", verified.largest_error}};
+  if (Json dims = dims_report(graph); !dims["symbols"].empty() || !dims["unknown"].empty()) report["dims"] = std::move(dims);
   report["layers"] = std::move(layers);
   return report.dump(1);
 }

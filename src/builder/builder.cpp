@@ -6,10 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <new>
 #include <set>
-#include <sstream>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -51,27 +49,6 @@ Status check_libraries(const std::vector<std::string>& names) {
     return Status(StatusCode::kInvalidArgument, "tactics: this program has none of '" + name + "': got a build without it, need one configured with INGOT_WITH_ONEDNN for onednn");
   }
   return {};
-}
-
-Expected<std::string> read_text(const std::string& path) {
-  struct stat kind;
-  if (::stat(path.c_str(), &kind) == 0 && !S_ISREG(kind.st_mode))
-    return Status(StatusCode::kInvalidArgument, "'" + path + "': not a regular file");  // a device may never end
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Status(StatusCode::kNotFound, "'" + path + "': cannot be opened: " + std::strerror(errno));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-Expected<TimingCache> load_timing_cache(const std::string& path) {
-  struct stat info;
-  if (path.empty() || ::stat(path.c_str(), &info) != 0) return TimingCache();
-  if (S_ISCHR(info.st_mode)) return TimingCache();  // /dev/null: nothing to read, and nothing is kept
-  INGOT_ASSIGN(const std::string text, read_text(path));
-  auto cache = TimingCache::parse(text);
-  if (!cache.ok()) return std::move(cache.take_status()).with_context("'" + path + "'");
-  return cache;
 }
 
 // Whether an engine takes the shapes of a sample; what else may be wrong with it, feed_sample() says.
@@ -224,9 +201,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     INGOT_ASSIGN(built.plan, plan_for(graph, device, true, true, cache, options));
   }
   const auto keep_timings = [&]() -> Status {
-    if (options.timing_cache.empty() || !cache.changed()) return {};
-    const std::string text = cache.to_text();
-    return write_file_atomically(options.timing_cache, std::as_bytes(std::span(text)));
+    return options.timing_cache.empty() || !cache.changed() ? Status() : save_timing_cache(options.timing_cache, cache);
   };
   INGOT_TRY(keep_timings());
   if (options.targets.empty()) return built;

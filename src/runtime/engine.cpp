@@ -282,8 +282,8 @@ Expected<Engine> load_bytes(std::span<const std::byte> bytes, std::shared_ptr<co
 
 TensorInfo info_of(const Engine::Impl& engine, size_t profile, uint32_t index) {
   const Slot& slot = engine.plan(profile).slots[index];
-  TensorInfo info{slot.name, slot.type.dtype, slot.type.shape, slot.max_shape, slot.max_shape, slot.max_shape};
-  if (const ProfileEntry* entry = engine.range_of(profile, index)) info.min = entry->min, info.opt = entry->opt;
+  TensorInfo info{slot.name, slot.type.dtype, slot.type.shape, slot.max_shape, slot.max_shape, slot.max_shape, {}};
+  if (const ProfileEntry* entry = engine.range_of(profile, index)) info.min = entry->min, info.opt = entry->opt, info.dim_names = entry->dim_names;
   return info;
 }
 

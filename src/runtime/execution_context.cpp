@@ -40,6 +40,11 @@ struct Variant {
   ShapePass shapes;
   std::unique_ptr<PlanRunner> runner;
   std::vector<const ProfileEntry*> ranges;  // per input
+  struct EqualDims {
+    size_t input, other;                    // among the inputs
+    int dim, other_dim;
+  };
+  std::vector<EqualDims> equal_dims;        // that share a name: each with the first of it
   std::vector<bool> late;                   // per output: of a late step, which needs memory for its largest shape
 };
 
@@ -51,6 +56,14 @@ double distance(const Shape& shape, const ProfileEntry& range) {
     if (shape[i] > range.max[i]) sum += static_cast<double>(shape[i]) - static_cast<double>(range.max[i]);
   }
   return sum;
+}
+
+// "input 'ids' dim 1 (seq)"
+std::string dim_words(const Variant& variant, size_t input, int dim) {
+  const std::vector<std::string>& names = variant.ranges[input]->dim_names;
+  const std::string text = "input '" + variant.plan.slots[variant.plan.inputs[input]].name + "' dim " + std::to_string(dim);
+  const bool is_named = static_cast<size_t>(dim) < names.size() && !names[static_cast<size_t>(dim)].empty();
+  return is_named ? text + " (" + names[static_cast<size_t>(dim)] + ')' : text;
 }
 
 }  // namespace
@@ -75,7 +88,7 @@ struct ExecutionContext::Impl {
     bool on_device = false;   // bound to device memory
   };
 
-  Binding* find(std::string_view tensor);
+  Binding* find(std::string_view tensor);  // an input before an output of its name
   Binding* find(std::string_view tensor, bool is_input);
   static uint32_t slot_in(const Plan& plan, const Binding& binding) {
     return binding.is_input ? plan.inputs[binding.index] : plan.outputs[binding.index];
@@ -94,6 +107,7 @@ struct ExecutionContext::Impl {
   void prepare();
   double distance_to(const Variant& variant, const Binding* only) const;
   Status check_profiles(const Binding* only) const;
+  Status check_equal_dims() const;
   void choose_variant();
   Status update_shapes();
   void update_pointers();
@@ -104,6 +118,7 @@ struct ExecutionContext::Impl {
   Status run_on_device();
   Status enqueue(void* stream);
   Buffer own_buffer(std::string_view tensor, bool is_input);
+  Status bind(Binding& binding, void* data, size_t bytes);
 
   const std::shared_ptr<const Engine::Impl> engine;
   Arena arena;
@@ -127,8 +142,9 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor, bool is_input) {
-  Binding* binding = find(tensor);
-  return binding && binding->is_input == is_input ? binding : nullptr;
+  for (Binding& binding : bindings)
+    if (binding.is_input == is_input && slot_of(binding).name == tensor) return &binding;
+  return nullptr;
 }
 
 void ExecutionContext::Impl::prepare() {
@@ -138,7 +154,16 @@ void ExecutionContext::Impl::prepare() {
   for (size_t v = 0; v < variants.size(); ++v) {
     Variant& variant = *variants[v];
     const Plan& plan = variant.plan;
-    for (uint32_t slot : plan.inputs) variant.ranges.push_back(engine->range_of(v, slot));
+    std::unordered_map<std::string, std::pair<size_t, int>> named;
+    for (size_t i = 0; i < plan.inputs.size(); ++i) {
+      variant.ranges.push_back(engine->range_of(v, plan.inputs[i]));
+      const std::vector<std::string>& names = variant.ranges.back()->dim_names;
+      for (size_t d = 0; d < names.size(); ++d) {
+        if (names[d].empty()) continue;
+        const auto [first, is_new] = named.emplace(names[d], std::pair(i, static_cast<int>(d)));
+        if (!is_new) variant.equal_dims.push_back({i, first->second.first, static_cast<int>(d), first->second.second});
+      }
+    }
     variant.late.resize(plan.outputs.size());
     std::vector<bool> is_late(plan.slots.size());
     for (const Step& step : plan.steps)
@@ -188,8 +213,8 @@ Status ExecutionContext::Impl::check_profiles(const Binding* only) const {
     const ProfileEntry& range = *variants[nearest]->ranges[binding.index];
     for (int i = 0; i < binding.shape.rank; ++i) {
       if (binding.shape[i] >= range.min[i] && binding.shape[i] <= range.max[i]) continue;
-      std::string text = "input '" + slot_of(binding).name + "' dim " + std::to_string(i) + ": got " + std::to_string(binding.shape[i]) +
-                         ", need " + std::to_string(range.min[i]);
+      std::string text = dim_words(*variants[nearest], binding.index, i) + ": got " + std::to_string(binding.shape[i]) + ", need " +
+                         std::to_string(range.min[i]);
       if (range.min[i] != range.max[i]) text += "…" + std::to_string(range.max[i]);
       if (variants.size() > 1)
         text += " in the nearest of the engine's profiles, " + std::to_string(nearest + 1) + " of " + std::to_string(variants.size());
@@ -197,6 +222,18 @@ Status ExecutionContext::Impl::check_profiles(const Binding* only) const {
     }
   }
   return Status(StatusCode::kInternal, "no profile holds the inputs' shapes");
+}
+
+// Whether dims of one name are equal: what the engine was built on.
+Status ExecutionContext::Impl::check_equal_dims() const {
+  for (const Variant::EqualDims& pair : now->equal_dims) {
+    const Binding &one = bindings[pair.input], &other = bindings[pair.other];
+    const int64_t got = one.shape[pair.dim], need = other.shape[pair.other_dim];
+    if (got == need) continue;
+    return Status(StatusCode::kInvalidArgument, dim_words(*now, pair.input, pair.dim) + ": got " + std::to_string(got) + ", need " +
+                                                    std::to_string(need) + ", the size of " + dim_words(*now, pair.other, pair.other_dim));
+  }
+  return {};
 }
 
 void ExecutionContext::Impl::choose_variant() {
@@ -214,6 +251,7 @@ Status ExecutionContext::Impl::update_shapes() {
   if (!shapes_stale) return {};
   INGOT_TRY(check_profiles(nullptr));
   choose_variant();
+  INGOT_TRY(check_equal_dims());
   INGOT_TRY(now->shapes.run());
   now->runner->take_shapes();
   shapes_stale = false;
@@ -397,25 +435,33 @@ ExecutionContext::~ExecutionContext() = default;
 
 Status ExecutionContext::bind(std::string_view tensor, void* data, size_t bytes) {
   Impl::Binding* binding = impl_->find(tensor);
-  if (!binding) return unknown(tensor, "input or output");
-  const Slot& slot = impl_->slot_of(*binding);
+  return binding ? impl_->bind(*binding, data, bytes) : unknown(tensor, "input or output");
+}
+
+Status ExecutionContext::bind_output(std::string_view tensor, void* data, size_t bytes) {
+  Impl::Binding* binding = impl_->find(tensor, false);
+  return binding ? impl_->bind(*binding, data, bytes) : unknown(tensor, "output");
+}
+
+Status ExecutionContext::Impl::bind(Binding& binding, void* data, size_t bytes) {
+  const Slot& slot = slot_of(binding);
   if (!data) return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': got a null pointer");
   if (reinterpret_cast<uintptr_t>(data) % element_bytes(slot.type.dtype) != 0)
     return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': memory is not aligned for " +
                                                     std::string(to_string(slot.type.dtype)));
-  const Buffer before = binding->bound;
-  const bool was_on_device = binding->on_device;
-  binding->bound = {data, bytes};
-  binding->on_device = impl_->device && is_device_memory(impl_->engine->device.backend, data);
+  const Buffer before = binding.bound;
+  const bool was_on_device = binding.on_device;
+  binding.bound = {data, bytes};
+  binding.on_device = device && is_device_memory(engine->device.backend, data);
   // With other inputs' shapes still to be set, output sizes are not known yet: run() checks again.
-  if (!impl_->shapes_stale || binding->is_input) {
-    if (Status status = impl_->check_bound(*binding); !status.ok()) {
-      binding->bound = before;
-      binding->on_device = was_on_device;
+  if (!shapes_stale || binding.is_input) {
+    if (Status status = check_bound(binding); !status.ok()) {
+      binding.bound = before;
+      binding.on_device = was_on_device;
       return std::move(status).with_context("bind");
     }
   }
-  impl_->pointers_stale = true;
+  pointers_stale = true;
   return {};
 }
 

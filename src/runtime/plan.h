@@ -47,6 +47,8 @@ struct Step {
 struct ProfileEntry {
   uint32_t slot = 0;
   Shape min, opt, max;
+  std::vector<std::string> dim_names = {};  // of the network: one for each dim, empty for fixed ones; or none at all. Dims of one
+                                       // name are equal in every run
 };
 
 // The network, or a body of one of its control-flow steps: then inputs and outputs are the step's, target and hashes are

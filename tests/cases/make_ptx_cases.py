@@ -7,76 +7,10 @@ A block is `op <opcode> | <destination> | <sources>` and lines `<operands in hex
 last place. Types of operands: b16 b32 b64 pred, and an immediate as `#value`.
 """
 import math
-import random
 from fractions import Fraction
-from pathlib import Path
 
 from exact_floats import FORMATS, NAN, ONE, decode, encode, f_add, f_div, f_fma, f_minmax, f_mul, f_sqrt, ftz, infinity, is_nan, mask, neg, real, round_int, sat
-
-OUT = Path(__file__).resolve().parent / "ptx"
-rng = random.Random(7)
-blocks = []
-
-
-def signed(x, bits):
-    x &= mask(bits)
-    return x - (1 << bits) if x >> (bits - 1) else x
-
-
-EDGES = {
-    16: [0, 1, 2, 3, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x00FF, 0x1234],
-    32: [0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFF0000, 0x12345678],
-    64: [0, 1, 2, 63, 64, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF00000000, 0x123456789ABCDEF0],
-}
-
-
-def integers(bits, count, arity):
-    edges = EDGES[bits]
-    rows = [tuple(rng.choice(edges) for _ in range(arity)) for _ in range(count // 2)]
-    return rows + [tuple(rng.getrandbits(bits) for _ in range(arity)) for _ in range(count - len(rows))]
-
-
-def float_values(fmt):
-    m, low, high, total = FORMATS[fmt]
-    one = ONE[fmt]
-    top = 1 << (total - 1)
-    inf = infinity(1, fmt)
-    return [0, top, one, one | top, one + 1, one - 1, 1, top | 1, (1 << m) - 1, 1 << m, inf - 1, inf, inf | top, NAN[fmt], one + (3 << (m - 1)), one + (1 << m),
-            one - (1 << m), (one + (5 << (m - 1))) | top]
-
-
-def floats(fmt, count, arity):
-    total = FORMATS[fmt][3]
-    near = lambda: encode(rng.choice((1, -1)), Fraction(rng.getrandbits(60), 1 << rng.randrange(40, 70)), fmt)
-    rows = [tuple(rng.choice(float_values(fmt)) for _ in range(arity)) for _ in range(count // 2)]
-    rows += [tuple(near() for _ in range(arity)) for _ in range(count // 4)]
-    rows += [tuple(rng.getrandbits(total) for _ in range(arity)) for _ in range(count - len(rows))]
-    return rows
-
-
-def block(opcode, to, sources, rows, f, tolerance=None):
-    lines = [f"op {opcode} | {to} | {' '.join(sources)}"]
-    for row in dict.fromkeys(rows):
-        result = f(*row)
-        if result is None:
-            continue
-        lines.append(" ".join(f"{x:x}" for x in row) + " = " + (f"~{tolerance} " if tolerance else "") + f"{result:x}")
-    blocks.append("\n".join(lines))
-
-
-def write(name):
-    global blocks
-    OUT.mkdir(exist_ok=True)
-    text = f"# {name}: made by make_ptx_cases.py from the definitions of the PTX ISA, in exact arithmetic.\n" + "\n".join(blocks) + "\n"
-    (OUT / f"{name}.txt").write_text(text)
-    blocks = []
-
-
-INTS = [(s + str(b), b, s == "s") for b in (16, 32, 64) for s in "us"]
-
-
-def value(x, bits, is_signed):
-    return signed(x, bits) if is_signed else x & mask(bits)
+from ptx_cases import EDGES, INTS, block, float_values, floats, integers, rng, signed, value, write
 
 
 def trunc_div(a, b):
@@ -441,9 +375,176 @@ def convert_cases():
     write("convert")
 
 
+def modifier_cases():
+    """What the tables above leave out: each modifier of each opcode at least once."""
+    for fmt in ("f32", "f64"):
+        b = FORMATS[fmt][3]
+        two = floats(fmt, 16, 2)
+        block(f"sub.{fmt}", f"b{b}", [f"b{b}"] * 2, two, lambda x, y: f_add(x, neg(y, fmt), fmt) if not is_nan(y, fmt) else NAN[fmt])
+        block(f"mul.{fmt}", f"b{b}", [f"b{b}"] * 2, two, lambda x, y: f_mul(x, y, fmt))
+    fmt, b = "f32", "b32"
+    z = lambda x: ftz(x, fmt)
+    one, two, three = floats(fmt, 24, 1), floats(fmt, 24, 2), floats(fmt, 24, 3)
+    minus = lambda x, y, mode="rn": f_add(x, neg(y, fmt), fmt, mode) if not is_nan(y, fmt) else NAN[fmt]
+    block("sub.ftz.f32", b, [b, b], two, lambda x, y: z(minus(z(x), z(y))))
+    block("sub.sat.f32", b, [b, b], two, lambda x, y: sat(minus(x, y), fmt))
+    block("add.rz.ftz.f32", b, [b, b], two, lambda x, y: z(f_add(z(x), z(y), fmt, "rz")))
+    block("sub.rm.ftz.f32", b, [b, b], two, lambda x, y: z(minus(z(x), z(y), "rm")))
+    block("sub.rp.sat.f32", b, [b, b], two, lambda x, y: sat(minus(x, y, "rp"), fmt))
+    block("mul.rz.sat.f32", b, [b, b], two, lambda x, y: sat(f_mul(x, y, fmt, "rz"), fmt))
+    block("fma.rz.ftz.f32", b, [b] * 3, three, lambda x, y, w: z(f_fma(z(x), z(y), z(w), fmt, "rz")))
+    block("fma.rp.sat.f32", b, [b] * 3, three, lambda x, y, w: sat(f_fma(x, y, w, fmt, "rp"), fmt))
+    block("mad.rn.ftz.f32", b, [b] * 3, three, lambda x, y, w: z(f_fma(z(x), z(y), z(w), fmt)))
+    block("mad.rn.sat.f32", b, [b] * 3, three, lambda x, y, w: sat(f_fma(x, y, w, fmt), fmt))
+    for mode in ("rn", "rz"):
+        block(f"div.{mode}.ftz.f32", b, [b, b], two, lambda x, y: z(f_div(z(x), z(y), fmt, mode)))
+        block(f"rcp.{mode}.ftz.f32", b, [b], one, lambda x: z(f_div(ONE[fmt], z(x), fmt, mode)))
+        block(f"sqrt.{mode}.ftz.f32", b, [b], one, lambda x: z(f_sqrt(z(x), fmt, mode)))
+    block("max.ftz.f32", b, [b, b], two, lambda x, y: f_minmax(z(x), z(y), fmt, True))
+    block("neg.ftz.f32", b, [b], one, lambda x: z(x) ^ 0x80000000 if not is_nan(x, fmt) else None)
+    for f in ("f32", "f16", "bf16"):
+        bits = f"b{FORMATS[f][3]}"
+        for op, most in (("min", False), ("max", True)):
+            pairs = [r for r in floats(f, 24, 2)]
+            numbers = [r for r in pairs if not any(is_nan(x, f) for x in r)]
+            kinds = [(".xorsign.abs", numbers, False), (".NaN.xorsign.abs", numbers, True)] + ([(".ftz.xorsign.abs", numbers, False)] if f != "bf16" else [])
+            if f == "f16":
+                kinds.append((".ftz", pairs, False))
+            for name, rows, keep in kinds:
+                y = (lambda x: ftz(x, f)) if "ftz" in name else (lambda x: x)
+                g = lambda p, q: f_minmax(y(p), y(q), f, most, keep, "xorsign" in name)
+                block(f"{op}{name}.{f}", bits, [bits, bits], rows, g)
+                if f != "f32" and name == ".xorsign.abs":
+                    both = [tuple(p << 16 | q for p, q in zip(rng.choice(rows), rng.choice(rows))) for _ in range(8)]
+                    block(f"{op}{name}.{f}x2", "b32", ["b32", "b32"], both, lambda p, q: g(p >> 16, q >> 16) << 16 | g(p & 0xFFFF, q & 0xFFFF))
+    unit = lambda low, high: [(encode(rng.choice((1, -1)) if low < 0 else 1, Fraction(rng.uniform(max(low, 0) + 1e-3, high)), fmt),) for _ in range(12)]
+    f = lambda g: lambda x: encode(-1 if g(float(real(x, fmt))) < 0 else 1, abs(Fraction(g(float(real(x, fmt))))), fmt)
+    for name, low, high, g in (("lg2", 1, 1000, math.log2), ("sin", -1, 3, math.sin), ("cos", -1, 1, math.cos), ("sqrt", 1, 100, math.sqrt),
+                               ("rsqrt", 1, 100, lambda x: 1 / math.sqrt(x))):
+        block(f"{name}.approx.ftz.f32", b, [b], unit(low, high), f(g), 2)
+    doubles = [(encode(1, Fraction(rng.uniform(0.01, 900)), "f64"),) for _ in range(8)]
+    block("rsqrt.approx.ftz.f64", "b64", ["b64"], doubles, lambda x: f_div(ONE["f64"], f_sqrt(x, "f64"), "f64") & 0xFFFFFFFF00000000, 1 << 33)
+    for h in ("f16", "bf16"):
+        two = floats(h, 24, 2)
+        less = lambda x, y: f_add(x, neg(y, h), h) if not is_nan(y, h) else NAN[h]
+        block(f"add.rn.{h}", "b16", ["b16"] * 2, two, lambda x, y: f_add(x, y, h))
+        block(f"sub.rn.{h}", "b16", ["b16"] * 2, two, less)
+        block(f"mul.rn.{h}", "b16", ["b16"] * 2, two, lambda x, y: f_mul(x, y, h))
+        if h == "f16":
+            w = lambda x: ftz(x, h)
+            block("add.sat.f16", "b16", ["b16"] * 2, two, lambda x, y: sat(f_add(x, y, h), h))
+            block("sub.sat.f16", "b16", ["b16"] * 2, two, lambda x, y: sat(less(x, y), h))
+            block("sub.ftz.f16", "b16", ["b16"] * 2, two, lambda x, y: w(less(w(x), w(y))))
+            block("mul.ftz.f16", "b16", ["b16"] * 2, two, lambda x, y: w(f_mul(w(x), w(y), h)))
+        near = [encode(rng.choice((1, -1)), Fraction(rng.uniform(0.01, 6)), h) for _ in range(16)]
+        g = lambda k: lambda x: encode(-1 if k(float(real(x, h))) < 0 else 1, abs(Fraction(k(float(real(x, h))))), h)
+        for name, k in ((f"ex2.approx{'' if h == 'f16' else '.ftz'}", lambda x: 2.0 ** x), ("tanh.approx", math.tanh)):
+            # The upper half is of one value, so that its unit in the last place is not at stake.
+            block(f"{name}.{h}x2", "b32", ["b32"], [(x,) for x in near], lambda x: ONE[h] << 16 | g(k)(x) if name.startswith("ex2") else g(k)(x), 1)
+    for t, width in (("u", (16, 32, 64)), ("s", (16, 32, 64)), ("f", (32, 64))):
+        for n in width:
+            block(f"mov.{t}{n}", f"b{n}", [f"b{n}"], integers(n, 4, 1), lambda x: x)
+            rows = [(rng.getrandbits(n), rng.getrandbits(n), p) for p in (0, 1)]
+            block(f"selp.{t}{n}", f"b{n}", [f"b{n}", f"b{n}", "pred"], rows, lambda x, y, p: x if p else y)
+            rows = [(rng.getrandbits(n), rng.getrandbits(n), c) for c in (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)]
+            block(f"slct.{t}{n}.s32", f"b{n}", [f"b{n}", f"b{n}", "b32"], rows, lambda x, y, c: x if signed(c, 32) >= 0 else y)
+            rows = [(rng.getrandbits(n), rng.getrandbits(n), c) for c in (0, 0x80000000, 0x3F800000, 0xBF800000, NAN["f32"])]
+            block(f"slct.{t}{n}.f32", f"b{n}", [f"b{n}", f"b{n}", "b32"], rows, lambda x, y, c: x if c in (0, 0x80000000, 0x3F800000) else y)
+    block("slct.ftz.b32.f32", "b32", ["b32"] * 3, [(1, 2, 1), (1, 2, 0x80000001), (1, 2, 0x80800000)], lambda x, y, c: y if c == 0x80800000 else x)
+    for t in ("f16", "bf16"):
+        block(f"mov.{t}", "b16", ["b16"], integers(16, 4, 1), lambda x: x)
+        block(f"mov.{t}x2", "b32", ["b32"], integers(32, 4, 1), lambda x: x)
+        for mode in ("rn", "rz"):
+            rows = [(x,) for (x,) in floats("f32", 24, 1) if x != 0x80000000]
+            narrow = lambda x: (lambda v: NAN[t] if v[0] == "nan" else 0 if v[1] < 0 else infinity(1, t) if v[0] == "inf" else encode(1, v[2], t, mode))(decode(x, "f32"))
+            block(f"cvt.{mode}.relu.{t}.f32", "b16", ["b32"], rows, narrow)
+    for mode in ("rn", "rz"):
+        numbers = [(x,) for (x,) in floats("f32", 24, 1) if decode(x, "f32")[0] == "num" and x != 0x80000000]
+        tf = lambda x: encode(decode(x, "f32")[1], decode(x, "f32")[2], "tf32", mode) << 13
+        block(f"cvt.{mode}.relu.tf32.f32", "b32", ["b32"], numbers, lambda x: 0 if x >> 31 else tf(x))
+        if mode == "rz":
+            block("cvt.rz.tf32.f32", "b32", ["b32"], numbers, tf)
+    write("modifiers")
+
+
+def set_cases():
+    joined = {"": None, ".and": lambda p, c: p & c, ".or": lambda p, c: p | c, ".xor": lambda p, c: p ^ c}
+    number = lambda x, fmt: {"inf": lambda d: Fraction(10) ** 400 * d[1], "num": lambda d: d[1] * d[2]}[decode(x, fmt)[0]](decode(x, fmt))
+
+    def float_truth(op, fmt):
+        nan = lambda x, y: is_nan(x, fmt) or is_nan(y, fmt)
+        if op in ("num", "nan"):
+            return lambda x, y: nan(x, y) == (op == "nan")
+        f = COMPARE[op.removesuffix("u") if op != "u" else op]
+        return lambda x, y: op.endswith("u") if nan(x, y) else f(number(x, fmt), number(y, fmt))
+
+    def emit(name, to, sources, rows, truth, yes):
+        for index, (join, g) in enumerate(joined.items()):
+            if join and not name.endswith(".lt"):
+                continue
+            if g:
+                block(f"{name}{join}.{to[0]}", to[1], sources + ["pred"], [r + (c,) for r in rows for c in (0, 1)], lambda x, y, c: yes if g(int(truth(x, y)), c) else 0)
+            else:
+                block(f"{name}.{to[0]}", to[1], sources, rows, lambda x, y: yes if truth(x, y) else 0)
+
+    floats_ops = [op + u for op in COMPARE for u in ("", "u")] + ["num", "nan"]
+    for b in (16, 32, 64):
+        for op in ("eq", "ne"):
+            rows = integers(b, 6, 2) + [(5, 5)]
+            for join, g in joined.items():
+                if g:
+                    block(f"setp.{op}{join}.b{b}", "pred", [f"b{b}"] * 2 + ["pred"], [r + (c,) for r in rows for c in (0, 1)], lambda x, y, c: g(int(COMPARE[op](x, y)), c))
+                else:
+                    block(f"setp.{op}.b{b}", "pred", [f"b{b}"] * 2, rows, lambda x, y: int(COMPARE[op](x, y)))
+                    block(f"set.{op}.u32.b{b}", "b32", [f"b{b}"] * 2, rows, lambda x, y: mask(32) if COMPARE[op](x, y) else 0)
+    for d, yes in (("u32", mask(32)), ("s32", mask(32)), ("f32", 0x3F800000)):
+        for join, g in joined.items():
+            if g:
+                block(f"set.eq{join}.{d}.b32", "b32", ["b32", "b32", "pred"], [(x, 7, c) for x in (7, 8) for c in (0, 1)], lambda x, y, c: yes if g(int(x == y), c) else 0)
+        block(f"set.ne.{d}.b32", "b32", ["b32"] * 2, [(1, 2), (3, 3)], lambda x, y: yes if x != y else 0)
+    for t, b, s in INTS:
+        for join in (".and", ".or", ".xor"):
+            if t in ("s32", "u32"):
+                block(f"setp.lt{join}.{t}", "pred", ["b32", "b32", "pred"], [r + (c,) for r in integers(32, 4, 2) for c in (0, 1)],
+                      lambda x, y, c: joined[join](int(value(x, b, s) < value(y, b, s)), c))
+        ops = list(COMPARE) if s else list(COMPARE) + list(UNSIGNED)
+        for index, op in enumerate(ops):
+            d, yes = (("u32", mask(32)), ("s32", mask(32)), ("f32", 0x3F800000))[index % 3]
+            truth = COMPARE[UNSIGNED.get(op, op)]
+            emit(f"set.{op}", (f"{d}.{t}", "b32"), [f"b{b}"] * 2, integers(b, 6, 2) + [(9, 9)], lambda x, y: truth(value(x, b, s), value(y, b, s)), yes)
+    for index, op in enumerate(floats_ops):
+        d, yes = (("u32", mask(32)), ("s32", mask(32)), ("f32", 0x3F800000))[index % 3]
+        for fmt in ("f64", "f32", "f16"):
+            b = f"b{FORMATS[fmt][3]}"
+            emit(f"set.{op}", (f"{d}.{fmt}", "b32"), [b, b], floats(fmt, 8, 2), float_truth(op, fmt), yes)
+        d, yes = (("u32", mask(32)), ("s32", mask(32)))[index % 2]
+        emit(f"set.{op}", (f"{d}.bf16", "b32"), ["b16", "b16"], floats("bf16", 8, 2), float_truth(op, "bf16"), yes)
+        for fmt in ("f16", "bf16"):
+            truth, one = float_truth(op, fmt), ONE[fmt]
+            emit(f"set.{op}", (f"{fmt}.{fmt}", "b16"), ["b16", "b16"], floats(fmt, 8, 2), truth, one)
+            pairs = [(p << 16 | q, r << 16 | v) for p, q, r, v in floats(fmt, 6, 4)]
+            half = lambda x, y, k: one if truth(x >> k & 0xFFFF, y >> k & 0xFFFF) else 0
+            block(f"set.{op}.{fmt}x2.{fmt}x2", "b32", ["b32", "b32"], pairs, lambda x, y: half(x, y, 16) << 16 | half(x, y, 0))
+            if op == "lt":
+                for join, g in joined.items():
+                    if g:
+                        both = lambda x, y, c, k: one if g(int(truth(x >> k & 0xFFFF, y >> k & 0xFFFF)), c) else 0
+                        block(f"set.lt{join}.{fmt}x2.{fmt}x2", "b32", ["b32", "b32", "pred"], [p + (c,) for p in pairs for c in (0, 1)],
+                              lambda x, y, c: both(x, y, c, 16) << 16 | both(x, y, c, 0))
+    for fmt in ("f64", "f32", "bf16"):
+        b = f"b{FORMATS[fmt][3]}"
+        for join in (".and", ".or", ".xor"):
+            block(f"setp.lt{join}.{fmt}", "pred", [b, b, "pred"], [r + (c,) for r in floats(fmt, 6, 2) for c in (0, 1)],
+                  lambda x, y, c: joined[join](int(float_truth("lt", fmt)(x, y)), c))
+    block("set.lt.ftz.u32.f32", "b32", ["b32", "b32"], [(1, 2), (0x80000001, 1), (0x3F800000, 0x40000000)], lambda x, y: mask(32) if x == 0x3F800000 else 0)
+    write("set")
+
+
 integer_cases()
 bit_cases()
 float_cases()
 half_cases()
 compare_cases()
 convert_cases()
+modifier_cases()
+set_cases()

@@ -1,24 +1,15 @@
 // The whole engine on the stand-in: digits in INT8 with the bytes of the CPU's plan, contexts side by side, nothing allocated or
 // awaited inside enqueue(), memory as planned.
-#include <dlfcn.h>
+#include <nlohmann/json.hpp>
 
-#include "cuda/gpu_tactic.h"
+#include "cuda/stand_in.h"
 #include "e2e/digits_fixture.h"
-#include "fake_cuda/fake_cuda.h"
-#include "runtime/cuda/device.h"
+#include "tolerance.h"
 
 namespace ingot {
 namespace {
 
-using cuda::DeviceMemory;
-
-FakeCudaStats stats() {
-  static const auto read = reinterpret_cast<void (*)(FakeCudaStats*)>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "fake_cuda_stats"));
-  FakeCudaStats now{};
-  if (read) read(&now);
-  else ADD_FAILURE() << "the driver is not the stand-in";
-  return now;
-}
+using cuda::DeviceMemory, cuda::stand_in_stats;
 #define INGOT_SKIP_ON_A_REAL_DRIVER() \
   if (!cuda::on_stand_in()) GTEST_SKIP() << "needs the stand-in's counters"
 
@@ -90,7 +81,8 @@ TEST(CudaEngine, ContextsOnTwoStreamsDoNotDisturbEachOther) {
   const Engine cpu = load("cpu"), gpu = load("cuda");
   const std::vector<float> wanted = digits::run(cpu, rows, 1);
   OnDevice first(gpu, rows[0]), second(gpu, rows[1]);
-  for (int round = 0; round < 3; ++round) {
+  for (uint64_t round = 1; round <= 6; ++round) {
+    cuda::seed_stand_in(round);
     ASSERT_TRUE(first.context.enqueue(first.stream).ok());
     ASSERT_TRUE(second.context.enqueue(second.stream).ok());
     std::vector<float> got = first.logits();
@@ -107,9 +99,9 @@ TEST(CudaEngine, EnqueueNeitherAllocatesNorWaits) {
   OnDevice io(gpu, rows[0]);
   ASSERT_TRUE(io.context.enqueue(io.stream).ok());  // records
   (void)io.logits();
-  const FakeCudaStats before = stats();
+  const FakeCudaStats before = stand_in_stats();
   ASSERT_TRUE(io.context.enqueue(io.stream).ok());
-  const FakeCudaStats after = stats();
+  const FakeCudaStats after = stand_in_stats();
   EXPECT_EQ(after.device_allocations, before.device_allocations);
   EXPECT_EQ(after.host_allocations, before.host_allocations);
   EXPECT_EQ(after.synchronisations, before.synchronisations);
@@ -121,10 +113,49 @@ TEST(CudaEngine, EnqueueNeitherAllocatesNorWaits) {
 TEST(CudaEngine, AContextTakesWhatThePlanSays) {
   INGOT_SKIP_ON_A_REAL_DRIVER();
   const Engine gpu = load("cuda");
-  const uint64_t before = stats().bytes_in_use;
+  const uint64_t before = stand_in_stats().bytes_in_use;
   auto context = gpu.create_context();
   ASSERT_TRUE(context.ok());
-  EXPECT_EQ(stats().bytes_in_use - before, gpu.arena_bytes());
+  EXPECT_EQ(stand_in_stats().bytes_in_use - before, gpu.arena_bytes());
+}
+
+// Digits in float for a GPU, each step verified by the build; `in_half`: layers that compute in halves.
+std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>& rows, int& in_half) {
+  BuildOptions options = digits::int8_options();
+  options.int8 = false;
+  options.fp16 = fp16;
+  options.targets = {"cuda-sm_80"};
+  options.verify = true;
+  auto built = build(digits::model(), options);
+  EXPECT_TRUE(built.ok()) << built.status().message();
+  if (!built.ok()) return {};
+  in_half = 0;
+  for (const auto& layer : nlohmann::json::parse(built->report_json)["other_targets"]["cuda-sm_80"]["layers"])
+    in_half += layer["tactic"].get<std::string>().find(".f16") != std::string::npos;
+  const std::string path = testing::TempDir() + "ingot_cuda_float.engine";
+  EXPECT_TRUE(write_file_atomically(path, built->engine).ok());
+  RuntimeOptions runtime;
+  runtime.backend = "cuda";
+  auto engine = Engine::load_file(path, runtime);
+  std::remove(path.c_str());
+  EXPECT_TRUE(engine.ok()) << engine.status().message();
+  return engine.ok() ? digits::run(*engine, rows, 2) : std::vector<float>();
+}
+
+TEST(CudaEngine, HalfPrecisionIsUsedWhereItIsPermittedOnly) {
+  const auto rows = digits::images(4);
+  int in_half = 0, in_full = 0;
+  const std::vector<float> half = float_logits(true, rows, in_half), full = float_logits(false, rows, in_full);
+  EXPECT_GE(in_half, 3);
+  EXPECT_EQ(in_full, 0);
+  ASSERT_EQ(half.size(), full.size());
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < full.size(); ++i) {
+    largest = std::max(largest, std::fabs(static_cast<double>(full[i])));
+    error = std::max(error, std::fabs(static_cast<double>(half[i]) - static_cast<double>(full[i])));
+  }
+  EXPECT_GT(error, 0);  // operands were rounded
+  EXPECT_LT(error, kHalfNetworkTolerance * largest);
 }
 
 TEST(CudaEngine, EnqueueWantsDeviceMemory) {

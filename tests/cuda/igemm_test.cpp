@@ -1,23 +1,13 @@
 // What the corpus does not say of the Tensor Core layers: no bank conflict in a main loop, the same results of a sum in slices
 // wherever a sample stands, and the order in which the model of gpu_model.h puts their tactics where it is evident.
-#include <dlfcn.h>
-
 #include "builder/tune/cost_model.h"
 #include "conformance/tactic_check.h"
-#include "cuda/gpu_tactic.h"
-#include "fake_cuda/fake_cuda.h"
+#include "cuda/stand_in.h"
 #include "runtime/cuda/gpu_model.h"
 #include "runtime/device_backend.h"
 
 namespace ingot {
 namespace {
-
-FakeCudaStats stats() {
-  static const auto read = reinterpret_cast<void (*)(FakeCudaStats*)>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "fake_cuda_stats"));
-  FakeCudaStats now{};
-  if (read) read(&now);
-  return now;
-}
 
 const Tactic* tactic(std::string_view name) {
   const Tactic* found = TacticRegistry::builtin().find(std::string(name));
@@ -43,9 +33,9 @@ uint64_t conflicts(const std::string& line, const Tactic& of) {
   EXPECT_TRUE(run.ok());
   auto loaded = cuda::GpuTactic::load(*problem, of, *device);
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
-  const uint64_t before = stats().bank_conflicts;
+  const uint64_t before = cuda::stand_in_stats().bank_conflicts;
   EXPECT_TRUE(loaded->run(*run).ok());
-  return stats().bank_conflicts - before;
+  return cuda::stand_in_stats().bank_conflicts - before;
 }
 
 // More products cost no conflict more: what there is of them belongs to the epilogue.
@@ -183,12 +173,12 @@ TEST(Igemm, TuningTimesKernelsOnTheDevice) {
   ASSERT_TRUE(first.ok()) << first.status().message();
   EXPECT_GT(*first, 0);
   EXPECT_TRUE(cache.changed());
-  const uint64_t launches = cuda::on_stand_in() ? stats().launches : 0;
+  const uint64_t launches = cuda::on_stand_in() ? cuda::stand_in_stats().launches : 0;
   const auto again = costs->microseconds(owned, of);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, *first);
   if (cuda::on_stand_in()) {
-    EXPECT_EQ(stats().launches, launches);
+    EXPECT_EQ(cuda::stand_in_stats().launches, launches);
   }
 }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Registers, shared memory and instructions of the built GPU kernels against the committed table; a kernel that grew fails.
 
-    kernel_budget.py IMAGES_DIR NVCC [--update]
+    kernel_budget.py IMAGES_DIR NVCC [LAUNCHES] [--update]
 
+LAUNCHES: what the corpus launched, which cuda_tests writes (tests/cuda_kernels.txt in the build folder): a kernel that it never launches fails.
 Read from the images themselves (ELF: section .nv.info has registers, .nv.shared.<kernel> static shared memory; the same as cuobjdump
 -res-usage prints) and from the PTX (block size; tensor-core, ldmatrix and cp.async instructions). Blocks per multiprocessor follow the occupancy rules of the CUDA
-programming guide, with the dynamic shared memory that the table's column names. Exit status: 77 where there is nothing to read, or the
+programming guide, with the most dynamic shared memory that a launch of the corpus asks for. Exit status: 77 where there is nothing to read, or the
 table is another compiler's.
 """
 import re
@@ -20,9 +21,8 @@ ROOT = TABLE.resolve().parent.parent.parent
 LIMITS = {80: (65536, 64, 32, 164 << 10), 86: (65536, 48, 16, 100 << 10), 89: (65536, 48, 24, 100 << 10), 90: (65536, 64, 32, 228 << 10)}
 COUNTS = {"mma": r"^\s*(?:@!?%p\d+ )?(?:wmma\.)?mma\.", "ldmatrix": r"^\s*(?:@!?%p\d+ )?ldmatrix\.",
           "cp.async": r"^\s*(?:@!?%p\d+ )?cp\.async\.(?:ca|cg)\."}
-HEADER = """# Budget of the GPU kernels, checked by tests/cuda/kernel_budget.py against what the compiler made; --update writes it anew, but for
-# the column dynamic: bytes of dynamic shared memory that launches ask for, kept by hand (igemm: from the tiles in igemm_s8.cpp and igemm_f16.cpp; what
-# grows with a run's shapes, as the rows of attention_f32, is not in it).
+HEADER = """# Budget of the GPU kernels, checked by tests/cuda/kernel_budget.py against what the compiler made; --update writes it anew.
+# dynamic: the most bytes of dynamic shared memory that a launch of the tests' corpus asks for.
 # registers, static shared memory and blocks per multiprocessor: for sm_{architectures}; the rest: instructions in the PTX.
 """
 
@@ -88,11 +88,12 @@ def blocks(architecture, threads, registers, shared):
     return min(blocks_there, warps_there // warps, by_registers, by_shared)
 
 
-def igemm_tiles(file):
-    """{(rows, outputs): bytes} of dynamic shared memory, from the host's table of tiles."""
-    source = (ROOT / "src/runtime/cuda" / file).read_text()
-    rows = re.search(r"kVariants\[\] = \{(.*?)\};", source, re.S)[1]
-    return {(int(m), int(n)): int(stages) * (int(m) + int(n)) * 64 for m, n, stages in re.findall(r"\{(\d+), (\d+), \d+, \d+, \d+, (\d+), \d+", rows)}
+def launches(path):
+    """{kernel: (threads, dynamic shared memory) of its largest launch}, as cuda_tests wrote it down; empty without it."""
+    if not path or not path.exists():
+        return {}
+    rows = (line.split() for line in path.read_text().splitlines())
+    return {name: (int(threads), int(dynamic)) for name, _, threads, dynamic in rows}
 
 
 def measure(folder, dynamic):
@@ -142,6 +143,8 @@ def compare(kernel, allowed, now):
     for architecture, least, got in zip(LIMITS, allowed["blocks"], now["blocks"]):
         if got < least:
             yield f"{kernel}: blocks per multiprocessor on sm_{architecture}: got {got}, need at least {least}"
+    if now["dynamic"] > allowed["dynamic"]:
+        yield f"{kernel}: dynamic shared memory: got {now['dynamic']}, need at most {allowed['dynamic']}"
     for column in ("threads", *COUNTS):
         if now[column] != allowed[column]:
             yield f"{kernel}: {column}: got {now[column]}, need {allowed[column]}"
@@ -149,7 +152,7 @@ def compare(kernel, allowed, now):
 
 def main():
     arguments = [a for a in sys.argv[1:] if a != "--update"]
-    if len(arguments) != 2:
+    if len(arguments) not in (2, 3):
         print(__doc__)
         return 2
     folder, nvcc = Path(arguments[0]), arguments[1]
@@ -160,17 +163,9 @@ def main():
     compiler = re.search(r"V(\d+\.\d+\.\d+)", said)[1]
     committed, allowed = read_table()
     dynamic = {kernel: row["dynamic"] for kernel, row in allowed.items()}
+    launched = launches(Path(arguments[2]) if len(arguments) > 2 else None)
     problems = []
-    for file in ("igemm_s8", "igemm_f16"):
-        tiles = igemm_tiles(file + ".cpp")
-        for kernel in ptx_kernels(folder / (file + ".0")):
-            tile = re.match(r"igemm_\w+?_(\d+)x(\d+)_", kernel)
-            if not tile:
-                continue
-            bytes_now = tiles[int(tile[1]), int(tile[2])]
-            if dynamic.get(kernel, bytes_now) != bytes_now and "--update" not in sys.argv:
-                problems.append(f"{kernel}: dynamic: got {bytes_now} from {file}.cpp, need {dynamic[kernel]}")
-            dynamic[kernel] = bytes_now
+    dynamic.update({kernel: most for kernel, (_, most) in launched.items()})
     table = measure(folder, dynamic)
     if "--update" in sys.argv:
         TABLE.write_text(written(table, compiler))
@@ -186,12 +181,16 @@ def main():
             problems.append(f"{kernel}: is not in the table")
         else:
             problems += compare(kernel, allowed[kernel], table[kernel])
+            if launched and kernel not in launched:
+                problems.append(f"{kernel}: no problem of the corpus launches it")
+            elif launched and launched[kernel][0] > table[kernel]["threads"]:
+                problems.append(f"{kernel}: threads of a launch: got {launched[kernel][0]}, need at most {table[kernel]['threads']}")
             if min(table[kernel]["blocks"]) < 1:
                 problems.append(f"{kernel}: does not fit a multiprocessor: got {table[kernel]['blocks']} blocks, need at least 1")
     for problem in problems:
         print(f"kernel_budget: {problem}")
     if problems:
-        print("kernel_budget: if this is meant, run tests/cuda/kernel_budget.py IMAGES_DIR NVCC --update")
+        print("kernel_budget: if this is meant, run tests/cuda/kernel_budget.py with the same arguments and --update")
         return 1
     print(f"kernel_budget: {len(table)} kernels within the budget")
     return 0

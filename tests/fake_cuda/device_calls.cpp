@@ -102,7 +102,10 @@ FAKE_CUDA_API Result cuInit(unsigned flags) {
 
 FAKE_CUDA_API Result cuDriverGetVersion(int* version) {
   if (!version) return Result::kInvalidValue;
-  *version = 13000;
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  if (!d.initialized) d.read_environment();
+  *version = d.version;
   return Result::kSuccess;
 }
 
@@ -274,11 +277,22 @@ FAKE_CUDA_API void fake_cuda_stats(FakeCudaStats* stats) {
 
 FAKE_CUDA_API const char* fake_cuda_failures() { return driver().failures.c_str(); }
 
+FAKE_CUDA_API const char* fake_cuda_kernels() {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  d.kernels_text.clear();
+  for (const auto& [name, use] : d.kernels)
+    d.kernels_text += name + " " + std::to_string(use.launches) + " " + std::to_string(use.threads) + " " +
+                      std::to_string(use.dynamic_shared) + "\n";
+  return d.kernels_text.c_str();
+}
+
 FAKE_CUDA_API void fake_cuda_reset() {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
   d.finish_all();
   d.failures.clear();
+  d.kernels.clear();
   d.stats = {};
   d.stats.peak_bytes = d.memory.bytes_in_use();
   d.sticky = Result::kSuccess;

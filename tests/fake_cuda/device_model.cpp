@@ -7,6 +7,7 @@ namespace ingot::fake_cuda {
 
 const DeviceModel* model_of(int arch) {
   static constexpr DeviceModel models[] = {
+      {"PTX interpreter as sm_75", 75, 40, 1024, 16, 64 << 10, 64 << 10, 4 << 20, 1'590'000, 5'001'000, 256},
       {"PTX interpreter as sm_80", 80, 108, 2048, 32, 164 << 10, 163 << 10, 40 << 20, 1'410'000, 1'215'000, 5120},
       {"PTX interpreter as sm_86", 86, 82, 1536, 16, 100 << 10, 99 << 10, 6 << 20, 1'695'000, 9'751'000, 384},
       {"PTX interpreter as sm_89", 89, 128, 1536, 24, 100 << 10, 99 << 10, 72 << 20, 2'520'000, 10'501'000, 384},

@@ -31,6 +31,7 @@ void Driver::read_environment() {
   devices = model ? static_cast<int>(number("FAKE_CUDA_DEVICES", 1)) : 0;
   memory_bytes = number("FAKE_CUDA_MEMORY", uint64_t{16} << 30);
   threads = static_cast<int>(number("FAKE_CUDA_THREADS", 0));
+  version = static_cast<int>(number("FAKE_CUDA_VERSION", 13000));
   quiet = number("FAKE_CUDA_QUIET", 0) != 0;
   seed = random = number("FAKE_CUDA_SEED", 1);
 }
@@ -207,6 +208,10 @@ Result Driver::run_kernel(const FunctionState& f, const ptx::LaunchShape& shape,
   options.threads = threads;
   const ptx::Report report = ptx::run(*f.module->module, *f.kernel, shape, parameters.data(), memory, options);
   ++stats.launches;
+  KernelUse& use = kernels[f.kernel->name];
+  ++use.launches;
+  use.threads = std::max(use.threads, shape.block[0] * shape.block[1] * shape.block[2]);
+  use.dynamic_shared = std::max(use.dynamic_shared, shape.dynamic_shared);
   stats.warp_instructions += report.counters.warp_instructions;
   stats.bank_conflicts += report.counters.bank_conflicts;
   stats.global_sectors += report.counters.global_sectors;

@@ -106,16 +106,23 @@ class Handles {
   std::unordered_map<const T*, std::unique_ptr<T>> live_;
 };
 
+struct KernelUse {
+  uint64_t launches = 0;
+  uint32_t threads = 0, dynamic_shared = 0;  // of the largest launch
+};
+
 struct Driver {
   std::recursive_mutex mutex;
   bool initialized = false;
   const DeviceModel* model = nullptr;
-  int devices = 1, threads = 0;
+  int devices = 1, threads = 0, version = 13000;  // of CUDA, as 13000 for 13.0
   uint64_t memory_bytes = 0, seed = 1, random = 1, clock = 0;
   bool quiet = false;
   Result sticky = Result::kSuccess;  // a failed kernel: every later call returns it, as the real context does
   FakeCudaStats stats{};
   std::string failures;
+  std::map<std::string, KernelUse> kernels;  // that ran
+  std::string kernels_text;
   ptx::DeviceMemory memory;
   std::map<uint64_t, uint64_t> host_ranges;  // pinned memory: address to size
   std::vector<std::unique_ptr<ContextState>> contexts;

@@ -155,6 +155,7 @@ Result launch(Driver& d, const cuda::LaunchConfig& c, Function function, void** 
       std::memcpy(bytes.data() + k.parameters[n].offset, parameters[n], k.parameters[n].size);
     }
   }
+  if (!s->capture) ++d.stats.direct_launches;
   ptx::LaunchShape shape{{c.grid_x, c.grid_y, c.grid_z}, {c.block_x, c.block_y, c.block_z}, c.shared_bytes};
   return d.submit(
       *s, NodeKind::kKernel,

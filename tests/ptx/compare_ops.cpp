@@ -185,18 +185,25 @@ Exec select_slct(const Match&, Instruction&) {
 }
 
 #define INT_TYPES "b16|b32|b64|u16|u32|u64|s16|s32|s64"
-#define COMPARE "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan"
+#define ORDER "eq|ne|lt|le|gt|ge"
+#define FLOAT_ORDER ORDER "|equ|neu|ltu|leu|gtu|geu|num|nan"
 constexpr Form kForms[] = {
-    {"setp " COMPARE " and|or|xor? " INT_TYPES "|f64", "=pq T T p?", select_setp},
-    {"setp " COMPARE " and|or|xor? ftz? f32|f16|f16x2", "=pq T T p?", select_setp},
-    {"setp " COMPARE " and|or|xor? bf16|bf16x2", "=pq T T p?", select_setp},
-    {"set " COMPARE " and|or|xor? u32|s32|f32 " INT_TYPES "|f64", "=D T T p?", select_set},
-    {"set " COMPARE " and|or|xor? ftz? u32|s32|f32 f32|f16", "=D T T p?", select_set},
-    {"set " COMPARE " and|or|xor? u32|s32 bf16", "=D T T p?", select_set},
-    {"set " COMPARE " and|or|xor? f16 f16", "=D T T p?", select_set},
-    {"set " COMPARE " and|or|xor? bf16 bf16", "=D T T p?", select_set},
-    {"set " COMPARE " and|or|xor? f16x2 f16x2", "=D T T p?", select_set},
-    {"set " COMPARE " and|or|xor? bf16x2 bf16x2", "=D T T p?", select_set},
+    {"setp eq|ne and|or|xor? b16|b32|b64", "=pq T T p?", select_setp},
+    {"setp " ORDER " and|or|xor? s16|s32|s64", "=pq T T p?", select_setp},
+    {"setp " ORDER "|lo|ls|hi|hs and|or|xor? u16|u32|u64", "=pq T T p?", select_setp},
+    {"setp " FLOAT_ORDER " and|or|xor? f64", "=pq T T p?", select_setp},
+    {"setp " FLOAT_ORDER " and|or|xor? ftz? f32|f16|f16x2", "=pq T T p?", select_setp},
+    {"setp " FLOAT_ORDER " and|or|xor? bf16|bf16x2", "=pq T T p?", select_setp},
+    {"set eq|ne and|or|xor? u32|s32|f32 b16|b32|b64", "=D T T p?", select_set},
+    {"set " ORDER " and|or|xor? u32|s32|f32 s16|s32|s64", "=D T T p?", select_set},
+    {"set " ORDER "|lo|ls|hi|hs and|or|xor? u32|s32|f32 u16|u32|u64", "=D T T p?", select_set},
+    {"set " FLOAT_ORDER " and|or|xor? u32|s32|f32 f64", "=D T T p?", select_set},
+    {"set " FLOAT_ORDER " and|or|xor? ftz? u32|s32|f32 f32|f16", "=D T T p?", select_set},
+    {"set " FLOAT_ORDER " and|or|xor? u32|s32 bf16", "=D T T p?", select_set},
+    {"set " FLOAT_ORDER " and|or|xor? f16 f16", "=D T T p?", select_set},
+    {"set " FLOAT_ORDER " and|or|xor? bf16 bf16", "=D T T p?", select_set},
+    {"set " FLOAT_ORDER " and|or|xor? f16x2 f16x2", "=D T T p?", select_set},
+    {"set " FLOAT_ORDER " and|or|xor? bf16x2 bf16x2", "=D T T p?", select_set},
     {"selp " INT_TYPES "|f32|f64", "=T T T p", select_selp},
     {"slct " INT_TYPES "|f32|f64 s32", "=D D D T", select_slct},
     {"slct ftz? " INT_TYPES "|f32|f64 f32", "=D D D T", select_slct},

@@ -1,6 +1,7 @@
 // Matches modifiers slot by slot, then operands word by word.
 #include "ptx/instruction_table.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <set>
@@ -245,6 +246,31 @@ std::vector<std::string> known_opcodes() {
   std::set<std::string> names;
   for (const auto& [name, forms] : table()) names.emplace(name);
   return {names.begin(), names.end()};
+}
+
+std::vector<std::string> choices_missing_in(std::span<const std::string> instructions) {
+  std::vector<std::string> missing;
+  for (const auto& [name, forms] : table()) {
+    for (const ParsedForm& form : forms) {
+      std::vector<std::set<std::string_view>> seen(form.slots.size());
+      for (const std::string& text : instructions) {
+        const auto words = split(text, '.');
+        Match match;
+        if (words[0] != name || !match_modifiers(form, words, match)) continue;
+        for (size_t k = 0; k < seen.size(); ++k) seen[k].insert(match.slots[k]);
+      }
+      for (size_t k = 0; k < seen.size(); ++k) {
+        auto choices = form.slots[k].choices;
+        if (form.slots[k].optional) choices.emplace_back();
+        for (const std::string_view choice : choices) {
+          if (!seen[k].count(choice))
+            missing.push_back(std::string(form.form->pattern) + ": " + (choice.empty() ? "absent" : std::string(choice)));
+        }
+      }
+    }
+  }
+  std::sort(missing.begin(), missing.end());
+  return missing;
 }
 
 }  // namespace ingot::ptx

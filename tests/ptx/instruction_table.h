@@ -77,4 +77,8 @@ Instruction decode(std::string_view opcode, const std::vector<Operand>& operands
 // Every opcode that has a form, sorted.
 std::vector<std::string> known_opcodes();
 
+// What the forms accept and none of these instructions ("add.sat.s32") has: "<pattern>: <modifier>" for each choice of
+// each slot, "absent" among them where a slot is optional.
+std::vector<std::string> choices_missing_in(std::span<const std::string> instructions);
+
 }  // namespace ingot::ptx

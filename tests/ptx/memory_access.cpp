@@ -163,17 +163,20 @@ void count_shared(Warp& w, const uint64_t* address, uint32_t lanes, uint32_t byt
   // it.
   const int group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
   for (int first = 0; first < 32; first += group) {
-    uint64_t words[32];
-    int n = 0;
+    // Different words of each bank; 0: none yet.
+    uint64_t words[32][32];
+    int per_bank[32] = {}, most = 1;
     for (int lane = first; lane < first + group; ++lane) {
       if (!(lanes >> lane & 1)) continue;
-      for (uint32_t k = 0; k < std::max(1u, bytes / 4); ++k) words[n++] = address[lane] / 4 + k;
+      for (uint32_t k = 0; k < std::max(1u, bytes / 4); ++k) {
+        const uint64_t word = address[lane] / 4 + k;
+        uint64_t* in_bank = words[word & 31];
+        int& count = per_bank[word & 31];
+        if (std::find(in_bank, in_bank + count, word) != in_bank + count) continue;
+        in_bank[count++] = word;
+        most = std::max(most, count);
+      }
     }
-    if (n == 0) continue;
-    std::sort(words, words + n);
-    n = static_cast<int>(std::unique(words, words + n) - words);
-    int per_bank[32] = {}, most = 0;
-    for (int k = 0; k < n; ++k) most = std::max(most, ++per_bank[words[k] & 31]);
     c.bank_conflicts += static_cast<uint64_t>(most - 1);
     w.block->conflicts[w.at] += static_cast<uint64_t>(most - 1);
   }

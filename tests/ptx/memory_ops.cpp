@@ -1,5 +1,7 @@
 // ld and st in all spaces, with vectors; cache hints are taken and mean nothing here. Fences, prefetches and cache
 // policies.
+#include <algorithm>
+
 #include "ptx/instruction_table.h"
 #include "ptx/memory_access.h"
 
@@ -33,8 +35,142 @@ void count(Warp& w, const Place* places, uint32_t lanes, uint32_t bytes) {
   if (local && places[std::countr_zero(local)].space == Space::kLocal) ++w.block->counters.local_requests;
 }
 
+// What lanes access, where all of it lies in one allocation, aligned and, if it is read, written: so that no lane needs
+// a check of its own. Null: lane by lane then, which says what is wrong.
+const Allocation* one_allocation(Warp& w, const uint64_t* address, uint32_t lanes, uint32_t bytes, bool write) {
+  uint64_t low = ~uint64_t{0}, high = 0, bits = 0;
+  for_lanes(lanes, [&](int lane) {
+    low = std::min(low, address[lane]);
+    high = std::max(high, address[lane]);
+    bits |= address[lane];
+  });
+  const Allocation* a = w.recent;
+  if (!a || low - a->address >= a->size) a = w.block->memory->find(low);
+  if (!a || a->freed || (write && a->read_only)) return nullptr;
+  if (bits % bytes || bytes > a->size || high - a->address > a->size - bytes) return nullptr;
+  w.recent = a;
+  if (write || !a->written || !w.block->options->check_unwritten_global) return a;
+  const uint8_t* written = a->written.get() - a->address;
+  bool all = true;
+  for_lanes(lanes, [&](int lane) {
+    const uint8_t* of = written + address[lane];
+    if (bytes < 4) {
+      for (uint32_t k = 0; k < bytes; ++k) all = all && __atomic_load_n(of + k, __ATOMIC_RELAXED);
+    } else {
+      for (uint32_t k = 0; k < bytes; k += 4)
+        all = all && __atomic_load_n(reinterpret_cast<const uint32_t*>(of + k), __ATOMIC_RELAXED) == 0x01010101u;
+    }
+  });
+  return all ? a : nullptr;
+}
+
+// Element `e` of each lane's access, as T in memory, to and from the registers.
+template <class T, class Raw>
+void take(Warp& w, const Instruction& i, uint32_t lanes, const std::byte* const* from) {
+  for (uint32_t e = 0; e < i.vector; ++e) {
+    if (i.r[e] == kNoRegister) continue;
+    Raw* d = reinterpret_cast<Raw*>(w.registers + i.r[e]);
+    for_lanes(lanes, [&](int lane) {
+      T value;
+      std::memcpy(&value, from[lane] + e * sizeof(T), sizeof(T));
+      d[lane] = static_cast<Raw>(value);
+    });
+  }
+}
+template <class T>
+void take(Warp& w, const Instruction& i, uint32_t lanes, const std::byte* const* from) {
+  i.wide & 1 ? take<T, uint64_t>(w, i, lanes, from) : take<T, uint32_t>(w, i, lanes, from);
+}
+void take(Warp& w, const Instruction& i, uint32_t lanes, const std::byte* const* from) {
+  switch (i.type) {
+    case Type::kS8:
+      return take<int8_t>(w, i, lanes, from);
+    case Type::kS16:
+      return take<int16_t>(w, i, lanes, from);
+    case Type::kS32:
+      return take<int32_t>(w, i, lanes, from);
+    default:
+      break;
+  }
+  switch (size_of(i.type)) {
+    case 1:
+      return take<uint8_t>(w, i, lanes, from);
+    case 2:
+      return take<uint16_t>(w, i, lanes, from);
+    case 4:
+      return take<uint32_t>(w, i, lanes, from);
+    default:
+      return take<uint64_t>(w, i, lanes, from);
+  }
+}
+
+void gather(Warp& w, const Instruction& i, int lane, std::byte* to) {
+  const uint32_t size = static_cast<uint32_t>(size_of(i.type));
+  for (uint32_t e = 0; e < i.vector; ++e) {
+    const uint64_t value = w.raw(i, static_cast<int>(e) + 1, lane);
+    std::memcpy(to + e * size, &value, size);
+  }
+}
+
+// All elements of an instruction are in registers of one width.
+bool alike(const Instruction& i, uint32_t first) {
+  const uint32_t all = ((1u << i.vector) - 1) << first, wide = i.wide & all;
+  return wide == 0 || wide == all;
+}
+
+struct Request {
+  uint64_t address[32];
+  Space space;
+  bool one_space = true;
+};
+
+// Addresses of the lanes, and whether all of them lie in one space; places are made only where not.
+Request request_of(Warp& w, const Instruction& i, int operand, uint32_t lanes) {
+  Request r;
+  const uint64_t displacement = static_cast<uint64_t>(i.displacement);
+  if (i.r[operand] == kNoRegister) {
+    std::fill(std::begin(r.address), std::end(r.address), displacement);
+  } else if (i.wide >> operand & 1) {
+    const uint64_t* base = w.lane_array<uint64_t>(i.r[operand]);
+    for (int lane = 0; lane < 32; ++lane) r.address[lane] = base[lane] + displacement;
+  } else {
+    const uint32_t* base = w.lane_array<uint32_t>(i.r[operand]);
+    for (int lane = 0; lane < 32; ++lane) r.address[lane] = base[lane] + displacement;
+  }
+  const Place first = place_of(i.space, r.address[std::countr_zero(lanes)]);
+  r.space = first.space;
+  if (i.space == Space::kGeneric) {
+    const uint64_t offset = r.address[std::countr_zero(lanes)] - first.address;
+    for_lanes(lanes, [&](int lane) {
+      const Place place = place_of(i.space, r.address[lane]);
+      r.one_space = r.one_space && place.space == first.space;
+      r.address[lane] -= r.one_space ? offset : 0;
+    });
+  }
+  return r;
+}
+
 void load_lanes(Warp& w, const Instruction& i, uint32_t lanes) {  // d…, a
   const uint32_t n = i.vector, size = static_cast<uint32_t>(size_of(i.type));
+  Request r = request_of(w, i, i.vector, lanes);
+  if (r.one_space && alike(i, 0)) {
+    const std::byte* from[32];
+    if (r.space == Space::kGlobal || r.space == Space::kConst) {
+      if (const Allocation* a = one_allocation(w, r.address, lanes, n * size, false)) {
+        count_global(w, r.address, lanes, n * size);
+        for_lanes(lanes, [&](int lane) { from[lane] = a->data + (r.address[lane] - a->address); });
+        return take(w, i, lanes, from);
+      }
+    } else if (r.space == Space::kShared) {
+      count_shared(w, r.address, lanes, n * size);
+      for_lanes(lanes, [&](int lane) {
+        check_shared_bounds(w, i, lane, r.address[lane], n * size);
+        report_shared(w, i, lane, w.block->shared.read(w.accessor(lane), static_cast<uint32_t>(r.address[lane]), n * size));
+        from[lane] = w.block->shared.data() + r.address[lane];
+      });
+      return take(w, i, lanes, from);
+    }
+  }
   Place places[32] = {};
   for_lanes(lanes,
             [&](int lane) { places[lane] = place_of(i.space, address_of(w, i, i.vector, lane, i.displacement)); });
@@ -52,15 +188,27 @@ void load_lanes(Warp& w, const Instruction& i, uint32_t lanes) {  // d…, a
 
 void store_lanes(Warp& w, const Instruction& i, uint32_t lanes) {  // a, s…
   const uint32_t n = i.vector, size = static_cast<uint32_t>(size_of(i.type));
+  Request r = request_of(w, i, 0, lanes);
+  if (r.one_space && r.space == Space::kGlobal) {
+    if (const Allocation* a = one_allocation(w, r.address, lanes, n * size, true)) {
+      count_global(w, r.address, lanes, n * size);
+      for_lanes(lanes, [&](int lane) {
+        std::byte buffer[32];
+        gather(w, i, lane, buffer);
+        const uint64_t at = r.address[lane] - a->address;
+        std::memcpy(a->data + at, buffer, n * size);
+        if (a->written)
+          for (uint32_t k = 0; k < n * size; ++k) __atomic_store_n(a->written.get() + at + k, uint8_t{1}, __ATOMIC_RELAXED);
+      });
+      return;
+    }
+  }
   Place places[32] = {};
   for_lanes(lanes, [&](int lane) { places[lane] = place_of(i.space, address_of(w, i, 0, lane, i.displacement)); });
   count(w, places, lanes, n * size);
   for_lanes(lanes, [&](int lane) {
     std::byte buffer[32];
-    for (uint32_t e = 0; e < n; ++e) {
-      const uint64_t value = w.raw(i, static_cast<int>(e) + 1, lane);
-      std::memcpy(buffer + e * size, &value, size);
-    }
+    gather(w, i, lane, buffer);
     store(w, i, lane, places[lane], buffer, n * size);
   });
 }

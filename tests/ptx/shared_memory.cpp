@@ -14,7 +14,7 @@ enum : uint8_t { kWritten = 1, kInFlight = 2, kAtomic = 4, kManyLanes = 8, kSpli
 void SharedMemory::reset(uint32_t bytes) {
   data_.assign(bytes, std::byte{0xcd});
   words_.assign((bytes + 3) / 4, Cell{});
-  bytes_.assign(words_.size() * 4, Cell{});
+  bytes_.resize(words_.size() * 4);  // of use only where split() has filled them
   reads_.clear();
 }
 

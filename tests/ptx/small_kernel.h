@@ -1,6 +1,7 @@
 // Kernels of a few lines for tests: the body is wrapped in what every kernel needs.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "ptx/device_arrays.h"
@@ -25,10 +26,22 @@ inline std::string small_kernel(const std::string& body, const std::string& modu
          body + "\n ret;\n}\n";
 }
 
+// What tests that know the result have run, as "add.sat.s32".
+inline std::set<std::string>& instructions_run() {
+  static std::set<std::string> all;
+  return all;
+}
+
 inline SmallRun run_small(const std::string& text, const std::vector<uint32_t>& in = {}, uint32_t threads = 32,
                           uint32_t blocks = 1, const Options& options = {}) {
   DeviceMemory memory;
   const auto module = parse_module(text, memory);
+  for (const auto& [name, kernel] : module->kernels) {
+    for (const std::string& line : kernel->text) {
+      const size_t begin = line.starts_with('@') ? line.find(' ') + 1 : 0;
+      instructions_run().insert(line.substr(begin, line.find_first_of(" ;", begin) - begin));
+    }
+  }
   const uint64_t from = upload(memory, in.empty() ? std::vector<uint32_t>(1) : in),
                  to = upload(memory, std::vector<uint32_t>(threads));
   LaunchShape shape;

@@ -352,6 +352,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Mma,
                                          MmaCase{"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, 16, 16, 4},
                                          MmaCase{"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", 16, 16, 16, 2},
                                          MmaCase{"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 16, 8, 16, 4},
+                                         MmaCase{"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 16, 8, 16, 4},
+                                         MmaCase{"mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", 16, 8, 16, 2},
+                                         MmaCase{"mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32", 16, 16, 8, 4},
+                                         MmaCase{"mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32", 8, 16, 8, 2},
+                                         MmaCase{"mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32", 8, 16, 8, 2},
                                          MmaCase{"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 16, 8, 32, 4},
                                          MmaCase{"mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", 16, 4, 32, 4}));
 

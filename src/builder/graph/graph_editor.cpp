@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "builder/graph/infer_dims.h"
 #include "builder/graph/value_bounds.h"
 #include "runtime/shape_pass.h"
 
@@ -221,6 +222,16 @@ bool holds_between_probes(const Graph& graph, const OpParams& params, std::span<
   return true;
 }
 
+// Whether all elements are, by their formulas; nullopt where one has none.
+std::optional<bool> are_constant(const Graph& graph, std::span<const OutputFormulas> outputs) {
+  bool constant = true;
+  for (const OutputFormulas& output : outputs) {
+    if (output.elements.empty()) return std::nullopt;
+    for (DimId id : output.elements) constant = constant && graph.symbols().constant_value(id).has_value();
+  }
+  return constant;
+}
+
 // A remainder of a dim that varies says nothing of those between the probes, nor do dims made of it: they count as if they
 // depended on data, and so has it bounds instead of values. False for all else.
 bool bound_remainder(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, std::vector<Inferred>& inferred) {
@@ -310,7 +321,7 @@ void GraphEditor::remove_use(ValueId value, NodeId node) {
   if (auto place = std::find(users.begin(), users.end(), node); place != users.end()) users.erase(place);
 }
 
-ValueId GraphEditor::add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes) {
+ValueId GraphEditor::add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, std::span<const std::string> dim_names) {
   const size_t probes_before = graph_.probe_count_;
   graph_.probe_count_ = std::max(probes_before, probe_shapes.size());
   Value value;
@@ -318,6 +329,14 @@ ValueId GraphEditor::add_input(std::string name, DataType dtype, std::vector<Sha
   value.is_input = true;
   probe_shapes.resize(graph_.probe_count_, probe_shapes.front());
   value.type = {dtype, merge(probe_shapes), Layout::kLinear, {}};
+  for (int d = 0; d < value.type.shape.rank && !value.type.shape.is_static(); ++d) {
+    std::array<int64_t, SymbolicDims::kProbePoints> sizes{};
+    std::string range;
+    for (size_t p = 0; p < sizes.size(); ++p) sizes[p] = probe_shapes[std::min(p, probe_shapes.size() - 1)][d], range += (p ? ":" : "") + std::to_string(sizes[p]);
+    const bool varies = value.type.shape[d] == Shape::kDynamic;
+    const std::string& dim_name = static_cast<size_t>(d) < dim_names.size() ? dim_names[static_cast<size_t>(d)] : range;
+    value.dims.push_back(varies ? graph_.symbols_->symbol(dim_name, sizes) : graph_.symbols_->constant(sizes[0]));
+  }
   value.probe_shapes = std::move(probe_shapes);
   graph_.values_.push_back(std::move(value));
   const auto id = static_cast<ValueId>(graph_.values_.size() - 1);
@@ -328,19 +347,43 @@ ValueId GraphEditor::add_input(std::string name, DataType dtype, std::vector<Sha
   return id;
 }
 
-ValueId GraphEditor::add_body_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, uint32_t late_dims) {
-  const ValueId id = add_input(std::move(name), dtype, std::move(probe_shapes));
-  Value& value = graph_.values_[id];
+ValueId GraphEditor::add_body_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, uint32_t late_dims,
+                                    std::vector<DimId> dims) {
+  Value value;
+  value.name = unique_name(std::move(name));
+  value.is_input = true;
+  value.type = {dtype, merge(probe_shapes), Layout::kLinear, {}};
   value.late_dims = late_dims;
   for (int d = 0; d < value.type.shape.rank; ++d)
     if (late_dims >> d & 1) value.type.shape[d] = Shape::kDynamic;
+  if (!value.type.shape.is_static()) value.dims = std::move(dims);
+  value.dims.resize(value.type.shape.is_static() ? 0 : static_cast<size_t>(value.type.shape.rank), kNoDim);
+  for (size_t d = 0; d < value.dims.size(); ++d) {
+    if (value.dims[d] != kNoDim) continue;
+    SymbolicDims::Points sizes;
+    sizes.fill(SymbolicDims::kNoValue);
+    std::array<int64_t, SymbolicDims::kProbePoints> at_probes{};
+    for (size_t p = 0; p < at_probes.size(); ++p) sizes[p] = at_probes[p] = probe_shapes[std::min(p, probe_shapes.size() - 1)][static_cast<int>(d)];
+    const std::string dim_name = value.name + '.' + std::to_string(d);
+    if (late_dims >> d & 1) value.dims[d] = graph_.symbols_->late(dim_name, at_probes);
+    else if (value.type.shape[static_cast<int>(d)] != Shape::kDynamic) value.dims[d] = graph_.symbols_->constant(at_probes[0]);
+    else value.dims[d] = graph_.symbols_->unknown(dim_name, sizes);
+  }
+  value.probe_shapes = std::move(probe_shapes);
+  graph_.values_.push_back(std::move(value));
+  const auto id = static_cast<ValueId>(graph_.values_.size() - 1);
+  graph_.inputs_.push_back(id);
   return id;
 }
 
 ValueId GraphEditor::add_body_input(const Value& outside) {
-  const ValueId id = add_body_input(outside.name, outside.type.dtype, outside.probe_shapes, outside.late_dims);
-  graph_.values_[id].probe_values = outside.probe_values;
-  graph_.values_[id].probe_bounds = outside.probe_bounds;
+  const ValueId id = add_body_input(outside.name, outside.type.dtype, outside.probe_shapes, outside.late_dims, outside.dims);
+  Value& value = graph_.values_[id];
+  value.type.shape = outside.type.shape;
+  value.dims = outside.dims;
+  value.elements = outside.elements;
+  value.probe_values = outside.probe_values;
+  value.probe_bounds = outside.probe_bounds;
   return id;
 }
 
@@ -373,7 +416,7 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
       if (may_limit(params, i)) status = apply_limit(graph_, output_names[i], outputs[i]);
     if (!status.ok()) return std::move(status).with_context("node '" + name + "'");
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].late != 0 && graph_.limits_.contains(output_names[i])) graph_.used_limits_.insert(output_names[i]);
+      if (outputs[i].late != 0 && graph_.limits_.contains(output_names[i])) graph_.note_used_limit(output_names[i]);
     std::vector<Blob> results;
     known = known && evaluate(graph_, params, inputs, probe, outputs, results);
     bounded = bounded && !known && bound(graph_, params, inputs, probe, outputs, inferred);
@@ -394,8 +437,12 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
   node.inputs = std::move(inputs);
   node.bodies = std::move(bodies);
   // A node keeps all its outputs or none: how many it has may be part of what it means, as for Split.
+  std::vector<OutputFacts> facts;
+  for (size_t i = 0; i < inferred.size(); ++i)
+    facts.push_back({output_names[i].empty() ? node.name : output_names[i], inferred[i].dtype, inferred[i].shapes, inferred[i].late, inferred[i].values});
+  std::vector<OutputFormulas> formulas = infer_formulas(graph_, *graph_.symbols_, node.params, node.inputs, node.bodies, facts);
   const bool constant = known && std::all_of(inferred.begin(), inferred.end(), same_everywhere) &&
-                        holds_between_probes(graph_, node.params, node.inputs, inferred);
+                        are_constant(graph_, formulas).value_or(holds_between_probes(graph_, node.params, node.inputs, inferred));
   if (known && !constant && bound_remainder(graph_, node.params, node.inputs, inferred)) known = false, bounded = true;
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
   for (size_t i = 0; i < output_names.size(); ++i) {
@@ -416,8 +463,12 @@ Expected<GraphEditor::Added> GraphEditor::add_node(std::string name, OpParams pa
       if (!value.constant) value.probe_bounds = std::move(inferred[i].bounds);
     }
     value.late_dims = inferred[i].late;
-    for (int d = 0; d < value.type.shape.rank; ++d)
-      if (value.late_dims >> d & 1) value.type.shape[d] = Shape::kDynamic;
+    for (int d = 0; d < value.type.shape.rank; ++d) {
+      const bool varies = !formulas[i].dims.empty() && !graph_.symbols_->constant_value(formulas[i].dims[static_cast<size_t>(d)]);
+      if ((value.late_dims >> d & 1) || varies) value.type.shape[d] = Shape::kDynamic;
+    }
+    value.dims = std::move(formulas[i].dims);
+    if (!value.constant) value.elements = std::move(formulas[i].elements);
     value.probe_shapes = std::move(inferred[i].shapes);
     graph_.values_.push_back(std::move(value));
     node.outputs.push_back(static_cast<ValueId>(graph_.values_.size() - 1));
@@ -441,6 +492,11 @@ Expected<ValueId> GraphEditor::add_op(std::string name, OpParams params, std::ve
 void GraphEditor::mark_output(ValueId value) {
   graph_.values_[value].is_output = true;
   graph_.outputs_.push_back(value);
+}
+
+void GraphEditor::mark_output(ValueId value, std::string name) {
+  if (graph_.values_[value].name != name) graph_.output_names_[graph_.values_[value].name] = std::move(name);
+  mark_output(value);
 }
 
 void GraphEditor::clear_outputs() {
@@ -548,6 +604,7 @@ void GraphEditor::set_storage(ValueId value, DataType dtype, std::optional<Quant
 void GraphEditor::set_constant(ValueId value, TensorType type, Blob bytes) {
   Value& target = graph_.values_[value];
   target.probe_shapes.assign(graph_.probe_count_, type.shape);
+  target.dims.clear();
   target.type = std::move(type);
   target.constant = std::make_shared<const Blob>(std::move(bytes));
 }
@@ -559,6 +616,7 @@ void GraphEditor::make_constant(ValueId value, std::shared_ptr<const Blob> bytes
   target.constant = std::move(bytes);
   target.probe_values.clear();
   target.probe_bounds.clear();
+  target.elements.clear();
   const NodeId producer = target.producer;
   target.producer = kNone;
   if (producer == kNone) return;

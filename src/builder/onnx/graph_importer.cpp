@@ -28,6 +28,17 @@ std::string difference(const TensorType& got, const ModelInput& need) {
   return same ? std::string() : "got " + to_string(got) + ", need " + to_string(TensorType{need.dtype, need.shape, Layout::kLinear, {}});
 }
 
+// The model's names of dims; made up where it has none, or one that exporters write for every open dim.
+std::vector<std::string> symbol_names(const ModelInput& input) {
+  std::vector<std::string> names;
+  for (size_t d = 0; d < input.dim_names.size(); ++d) {
+    const std::string& name = input.dim_names[d];
+    const bool tells = !name.empty() && name != "?" && name != "None" && name != "-1" && name != "unk" && name != "dynamic";
+    names.push_back(tells ? printable(name) : printable(input.name) + '.' + std::to_string(d));
+  }
+  return names;
+}
+
 std::string initialiser(const std::string& name) { return "initialiser " + quoted(name); }
 
 }  // namespace
@@ -37,7 +48,7 @@ GraphImporter::GraphImporter(ModelImport& model, const onnx::GraphProto& proto, 
       scope_{editor_, {model.loaded.base_dir, model.options.max_sparse_bytes}, {}, {}} {
   scope_.import_body = [this](const onnx::GraphProto& body, const std::vector<ValueId>& inputs) { return import_inlined(body, inputs); };
   if (!outer) return;
-  editor_.set_probe_count(outer->graph_.probe_count());
+  editor_.begin_body(outer->graph_);
   graph_.set_limits(outer->graph_.limits());
 }
 
@@ -83,14 +94,15 @@ Status GraphImporter::add_inputs(const std::vector<ModelInput>& inputs) {
     if (shapes[i].size() > 1)
       model_.profile_text += " " + printable(inputs[i].name) + "=" + to_string(shapes[i][kProbeMin]) + ":" +
                        to_string(shapes[i][kProbeOpt]) + ":" + to_string(shapes[i][kProbeMax]);
-    values_[inputs[i].name] = editor_.add_input(inputs[i].name, inputs[i].dtype, std::move(shapes[i]));
+    const std::vector<std::string> dim_names = symbol_names(inputs[i]);
+    values_[inputs[i].name] = editor_.add_input(inputs[i].name, inputs[i].dtype, std::move(shapes[i]), dim_names);
   }
   return {};
 }
 
 void GraphImporter::declare(const std::string& name, ModelInput input) { declared_.emplace(name, std::move(input)); }
 
-// An input that goes out again does so as a copy under a name of its own, since names of inputs and outputs are unique.
+// An input that goes out again does so as a copy, since names of values are unique; the engine calls both as the model does.
 Status GraphImporter::add_output(const std::string& name) {
   INGOT_ASSIGN(ValueId id, value_of(name));
   if (id == kNone) return {};
@@ -102,7 +114,7 @@ Status GraphImporter::add_output(const std::string& name) {
   if (value.is_input || value.is_output) {
     INGOT_ASSIGN(id, editor_.add_op(name + ".copy", IdentityParams{}, {id}, value.is_input ? name + ".output" : name));
   }
-  editor_.mark_output(id);
+  editor_.mark_output(id, name);
   return {};
 }
 
@@ -289,6 +301,7 @@ Status GraphImporter::import_branch(const onnx::NodeProto& node, int index, bool
   auto renamed = branch_with_own_names(*chosen, node_label(node, index), scope_.tensor_names);
   if (!renamed.ok()) return std::move(renamed.take_status()).with_context("node " + quoted(node_label(node, index)) + " (If)");
   const onnx::GraphProto& branch = *renamed;
+  for (int i = 0; i < node.output_size(); ++i) graph_.share_limit(node.output(i), branch.output(i).name());
   INGOT_TRY(import_renamed(branch, index, depth + 1));
   for (int i = 0; i < node.output_size(); ++i) {
     const std::string& name = node.output(i);

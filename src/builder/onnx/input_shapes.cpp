@@ -69,8 +69,8 @@ Status check_profile(const ShapeProfile& profile, const ModelInput& input) {
                             std::to_string(max);
     if (fixed != Shape::kDynamic && (min != fixed || opt != fixed || max != fixed))
       return Status(StatusCode::kInvalidArgument, where + ": the model fixes " + got + ", need " + std::to_string(fixed));
-    if (fixed == Shape::kDynamic && !(1 <= min && min <= opt && opt <= max && max <= kMaxDim))
-      return Status(StatusCode::kInvalidArgument, where + ": wrong order or size of " + got + ", need 1 ≤ min ≤ opt ≤ max");
+    if (fixed == Shape::kDynamic && !(0 <= min && min <= opt && opt <= max && max <= kMaxDim))
+      return Status(StatusCode::kInvalidArgument, where + ": wrong order or size of " + got + ", need 0 ≤ min ≤ opt ≤ max");
   }
   return {};
 }

@@ -20,6 +20,12 @@ Expected<Device*> Device::make() {
   auto device = std::unique_ptr<Device>(new Device);
   INGOT_ASSIGN(device->driver_, cuda::driver());
   const Driver& cu = *device->driver_;
+  // Of an older generation it takes neither our PTX nor our machine code.
+  int version = 0;
+  INGOT_CUDA_TRY(cu.cuDriverGetVersion(&version));
+  if (version < CUDA_VERSION / 1000 * 1000)
+    return Status(StatusCode::kDeviceMismatch, "the CUDA driver is too old: got one of CUDA " + std::to_string(version / 1000) + "." +
+                                                   std::to_string(version % 1000 / 10) + ", need " + std::to_string(CUDA_VERSION / 1000) + ".0");
   int count = 0;
   if (cu.cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0)
     return Status(StatusCode::kDeviceMismatch, "no CUDA device: the driver finds none");

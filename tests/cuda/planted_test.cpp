@@ -1,0 +1,330 @@
+// Faults planted in the shipped kernels: lines of their PTX changed one at a time. Each faulty kernel runs problems of the corpus in a process
+// of its own, and has to be found, by a check of the interpreter or by its results. New kernels are taken in by themselves.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "conformance/tactic_check.h"
+#include "cuda/stand_in.h"
+#include "runtime/device_backend.h"
+
+// The library's images, under another name: ours can be replaced.
+#define INGOT_CUDA_PTX_ONLY
+#define module_images built_images
+#include "runtime/cuda/modules.cpp"
+#undef module_images
+
+namespace ingot {
+namespace {
+
+std::map<std::string, std::string> replaced;  // module to PTX
+
+}  // namespace
+
+namespace cuda {
+
+std::span<const ModuleImage> module_images() {
+  static std::vector<ModuleImage> images;
+  if (images.empty()) {
+    for (const ModuleImage& built : built_images()) {
+      const auto text = replaced.find(std::string(built.module));
+      if (text == replaced.end()) images.push_back(built);
+      else images.push_back({built.module, {reinterpret_cast<const unsigned char*>(text->second.c_str()), text->second.size() + 1}});
+    }
+  }
+  return images;
+}
+
+}  // namespace cuda
+
+namespace {
+
+constexpr double kMostProducts = 3e6;  // of one run
+constexpr rlim_t kMostSeconds = 60;    // of the processor, for one process: what takes more has no end
+constexpr size_t kRunsEach = 200, kPlacesEach = 2;
+
+struct Trial {
+  const TestProblem* problem;
+  const Tactic* tactic;
+  bool small = false;
+  double cost = 0;
+};
+
+// Kinds of faults: what is looked for in a line, and what stands there instead.
+struct Kind {
+  const char* name;
+  const char* marker;  // a quick look before the expression is tried
+  std::regex pattern;
+  const char* fault;
+  bool always;  // false: may be harmless here and there, as another bound of a loop whose steps fit anyway
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+      {"no barrier", "bar.sync", std::regex(R"(^\s*(@\S+ )?bar\.sync\s+0;)"), "", true},
+      {"waits for one group too few", "wait_group", std::regex(R"(wait_group 0;)"), "wait_group 1;", true},
+      {"waits for one group too few", "wait_group 1", std::regex(R"(wait_group 1;)"), "wait_group 2;", true},
+      {"waits for one group too few", "wait_group 2", std::regex(R"(wait_group 2;)"), "wait_group 3;", true},
+      {"a group is not closed", "commit_group", std::regex(R"(cp\.async\.commit_group;)"), "", true},
+      {"copies zeros", "cp.async.c", std::regex(R"((cp\.async\.c[ag]\S*\s+\[[^\]]*\], \[[^\]]*\], \d+), [^;]*;)"), "$1, 0;", true},
+      {"matrix loads 16 bytes further on", "ldmatrix", std::regex(R"((ldmatrix\S*\s+\{[^}]*\}, \[%\w+)(?:\+\d+)?\])"), "$1+16]", true},
+      {"rows of A exchanged", "mma.sync", std::regex(R"((mma\S*\s+\{[^}]*\}, \{%\w+, ?)(%\w+)(, ?)(%\w+)(, ?%\w+\}))"), "$1$4$3$2$5", true},
+      {"halves of B exchanged", "mma.sync", std::regex(R"((mma\S*\s+\{[^}]*\}, \{[^}]*\}, \{)(%\w+), ?(%\w+)\})"), "$1$3, $2}", true},
+      {"shuffles from half as far", "shfl.sync.bfly", std::regex(R"((shfl\.sync\.bfly\S*\s+[^,]*, %\w+), (16|8|4), )"), "$1, 2, ", true},
+      {"stores one element further on", "st.global", std::regex(R"((st\.global(?:\.\w+)*\.[usfb]8\s+\[%\w+)\])"), "$1+1]", true},
+      {"stores one element further on", "st.global", std::regex(R"((st\.global(?:\.\w+)*\.[usfb]32\s+\[%\w+)\])"), "$1+4]", true},
+      {"stores nothing", "st.global", std::regex(R"(^\s*(@\S+ )?st\.global[^;]*;)"), "", true},
+      {"stores nothing in shared memory", "st.shared", std::regex(R"(^\s*(@\S+ )?st\.shared[^;]*;)"), "", true},
+      {"reads one element further on", "ld.global", std::regex(R"((ld\.global(?:\.\w+)*\.[usfb]32\s+%\w+, \[%\w+)\])"), "$1+4]", false},
+      {"rounds towards zero", "cvt.rni", std::regex(R"(cvt\.rni\.)"), "cvt.rzi.", true},
+      {"other bound", "setp.ge", std::regex(R"(setp\.ge\.)"), "setp.gt.", false},
+      {"other bound", "setp.lt", std::regex(R"(setp\.lt\.)"), "setp.le.", false},
+      {"other bound", "setp.gt", std::regex(R"(setp\.gt\.)"), "setp.ge.", false},
+      {"other way", "@", std::regex(R"(^(\s*)@(%p\d+ bra))"), "$1@!$2", false},
+      {"largest for least", "min.s32", std::regex(R"(min\.s32)"), "max.s32", false},
+      {"least for largest", "max.s32", std::regex(R"(max\.s32)"), "min.s32", false},
+      {"least for largest", "max.f32", std::regex(R"(max\.f32)"), "min.f32", false},
+      {"least for largest", "max.ftz.f32", std::regex(R"(max\.ftz\.f32)"), "min.ftz.f32", false},
+  };
+  return all;
+}
+
+struct Fault {
+  std::string module, kernel;
+  const Kind* kind;
+  size_t line;  // of the module's text, from 0
+  std::string text;
+};
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// The PTX of one module by lines, and which of them each kernel has.
+struct Text {
+  std::vector<std::string> lines;
+  std::map<std::string, std::pair<size_t, size_t>> kernels;  // first line, and the one behind the last
+
+  explicit Text(std::string_view ptx) : lines(lines_of(ptx)) {
+    const std::string entry = ".visible .entry ";
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (!lines[i].starts_with(entry)) continue;
+      const std::string name = lines[i].substr(entry.size(), lines[i].find('(') - entry.size());
+      size_t end = i;
+      while (end < lines.size() && lines[end] != "}") ++end;
+      kernels[name] = {i, end + 1};
+      i = end;
+    }
+  }
+  // The text with only these kernels, which is faster to read, and with one line changed.
+  std::string with(const std::set<std::string>& wanted, const Fault* fault) const {
+    std::vector<bool> keep(lines.size(), true);
+    for (const auto& [name, span] : kernels)
+      if (!wanted.count(name)) std::fill(keep.begin() + static_cast<std::ptrdiff_t>(span.first), keep.begin() + static_cast<std::ptrdiff_t>(span.second), false);
+    std::string text;
+    for (size_t i = 0; i < lines.size(); ++i)
+      if (keep[i]) text += (fault && fault->line == i ? fault->text : lines[i]) + "\n";
+    return text;
+  }
+};
+
+const std::map<std::string, Text>& texts() {
+  static const std::map<std::string, Text> all = [] {
+    std::map<std::string, Text> made;
+    for (const cuda::ModuleImage& image : cuda::built_images())
+      made.emplace(std::string(image.module), Text({reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size() - 1}));
+    return made;
+  }();
+  return all;
+}
+
+// Of each kind up to kPlacesEach lines of a kernel, spread over it.
+std::vector<Fault> faults_of(const std::string& module, const std::string& kernel) {
+  const Text& text = texts().at(module);
+  const auto [begin, end] = text.kernels.at(kernel);
+  std::vector<Fault> all;
+  for (const Kind& kind : kinds()) {
+    std::vector<Fault> found;
+    for (size_t i = begin; i < end; ++i) {
+      if (text.lines[i].find(kind.marker) == std::string::npos) continue;
+      std::string changed = std::regex_replace(text.lines[i], kind.pattern, kind.fault, std::regex_constants::format_first_only);
+      if (changed != text.lines[i]) found.push_back({module, kernel, &kind, i, std::move(changed)});
+    }
+    const size_t count = std::min(kPlacesEach, found.size());
+    for (size_t k = 0; k < count; ++k) all.push_back(found[(2 * k + 1) * found.size() / (2 * count)]);
+  }
+  return all;
+}
+
+// Forks; the child's result is its exit status.
+template <class F>
+pid_t in_child(F f) {
+  std::cout.flush();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit seconds{kMostSeconds, kMostSeconds};
+    ::setrlimit(RLIMIT_CPU, &seconds);
+    ::_exit(f());
+  }
+  return child;
+}
+
+DeviceInfo device() {
+  DeviceInfo info = *device_of_target("cuda-sm_80");
+  info.allow_f16 = info.allow_bf16 = true;
+  return info;
+}
+
+Expected<ReferenceRun> reference(const Trial& run) { return run_reference(*run.problem, run.small ? small_shapes(*run.problem) : max_shapes(*run.problem)); }
+
+// Whether a run is as it should be.
+bool passes(const Trial& run, const ReferenceRun& wanted) {
+  auto loaded = cuda::GpuTactic::load(*run.problem, *run.tactic, device());
+  if (!loaded.ok()) return false;
+  const auto results = loaded->run(wanted);
+  return results.ok() && compare(*run.problem, wanted, *results, run.tactic->info().arithmetic).empty();
+}
+
+// Which runs launch a kernel, the cheap ones first; found in a child, since the driver must not be there before the forks.
+std::map<std::string, std::vector<size_t>> runs_by_kernel(const std::vector<Trial>& runs) {
+  const std::string path = testing::TempDir() + "ingot_kernels_of_runs." + std::to_string(::getpid());
+  const pid_t child = in_child([&] {
+    std::ofstream out(path);
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const auto wanted = reference(runs[i]);
+      if (!wanted.ok() || !passes(runs[i], *wanted)) return 1;
+      std::istringstream kernels(cuda::stand_in_function<const char*()>("fake_cuda_kernels")());
+      for (std::string line; std::getline(kernels, line);) out << line.substr(0, line.find(' ')) << " " << i << "\n";
+      cuda::stand_in_function<void()>("fake_cuda_reset")();
+    }
+    out.close();
+    return 0;
+  });
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "the kernels as they are do not pass";
+  std::map<std::string, std::vector<size_t>> found;
+  std::ifstream in(path);
+  std::string kernel;
+  for (size_t run = 0; in >> kernel >> run;) found[kernel].push_back(run);
+  std::remove(path.c_str());
+  for (auto& [name, list] : found) std::stable_sort(list.begin(), list.end(), [&](size_t a, size_t b) { return runs[a].cost < runs[b].cost; });
+  return found;
+}
+
+std::vector<Trial> cheap_runs(const std::vector<TestProblem>& problems) {
+  std::vector<Trial> runs;
+  for (const TestProblem& problem : problems) {
+    for (const bool small : {false, true}) {
+      Trial run{&problem, nullptr, small, 0};
+      const std::vector<Shape> shapes = small ? small_shapes(problem) : max_shapes(problem);
+      if (small && std::equal(shapes.begin(), shapes.end(), max_shapes(problem).begin())) continue;
+      for (const Shape& shape : shapes) run.cost += static_cast<double>(shape.elements());
+      if (problem.multiply_adds() > 0) run.cost += problem.multiply_adds();
+      if (run.cost > kMostProducts) continue;
+      for (const Tactic* tactic : TacticRegistry::builtin().for_op(kind_of(problem.params), Backend::kCuda)) {
+        if (!tactic->supports(problem.problem(device()))) continue;
+        run.tactic = tactic;
+        runs.push_back(run);
+      }
+    }
+  }
+  return runs;
+}
+
+// Some of a kernel's runs: cheap ones, and others spread over the rest.
+std::vector<size_t> some_of(const std::vector<size_t>& all) {
+  std::vector<size_t> some;
+  const size_t count = std::min(kRunsEach, all.size());
+  for (size_t k = 0; k < count; ++k) some.push_back(all[k < count / 2 ? k : k * (all.size() - 1) / (count - 1)]);
+  return some;
+}
+
+TEST(PlantedInShippedKernels, AreFound) {
+  ::setenv("FAKE_CUDA_QUIET", "1", 1);
+  ::setenv("FAKE_CUDA_THREADS", "1", 1);
+  const std::vector<TestProblem> problems = all_problems();
+  const std::vector<Trial> runs = cheap_runs(problems);
+  const auto by_kernel = runs_by_kernel(runs);
+  std::map<size_t, ReferenceRun> wanted;
+  std::map<const Kind*, std::pair<int, int>> counts;  // found, planted
+  int planted = 0, missed = 0;
+  for (const auto& [module, text] : texts()) {
+    for (const auto& [kernel, span] : text.kernels) {
+      const auto found = by_kernel.find(kernel);
+      if (found == by_kernel.end()) {
+        ADD_FAILURE() << kernel << ": no cheap problem launches it";
+        continue;
+      }
+      const std::vector<size_t> some = some_of(found->second);
+      for (const size_t i : some) {
+        if (wanted.count(i)) continue;
+        auto run = reference(runs[i]);
+        ASSERT_TRUE(run.ok());
+        wanted.emplace(i, *std::move(run));
+      }
+      std::set<std::string> together = {kernel};
+      for (const auto& [other, list] : by_kernel)
+        for (const size_t i : some) if (std::find(list.begin(), list.end(), i) != list.end()) together.insert(other);
+      // 0: all runs pass; 1: some do not.
+      const auto start = [&](const Fault* fault) {
+        return in_child([&] {
+          replaced[module] = text.with(together, fault);
+          for (const size_t i : some)
+            if (!passes(runs[i], wanted.at(i))) return 1;
+          return 0;
+        });
+      };
+      int status = 0;
+      ::waitpid(start(nullptr), &status, 0);
+      EXPECT_EQ(status, 0) << kernel << " does not pass by itself";
+      // Two at a time.
+      std::map<pid_t, Fault> running;
+      const auto reap = [&] {
+        const pid_t child = ::waitpid(-1, &status, 0);
+        const auto it = running.find(child);
+        if (it == running.end()) return;
+        const Fault& fault = it->second;
+        auto& [hits, all] = counts[fault.kind];
+        ++all;
+        if (WIFSIGNALED(status) && WTERMSIG(status) != SIGXCPU && WTERMSIG(status) != SIGKILL) {
+          ADD_FAILURE() << kernel << ": " << fault.kind->name << ": the interpreter ended by signal " << WTERMSIG(status);
+        } else if (status != 0) {
+          ++hits;
+        } else {
+          ++missed;
+          (fault.kind->always ? std::cerr : std::cout) << kernel << ": " << fault.kind->name << ": line " << fault.line + 1 << ": " << text.lines[fault.line] << " -> " << fault.text << "\n";
+          if (fault.kind->always) ADD_FAILURE() << kernel << ": " << fault.kind->name << " is not found";
+        }
+        running.erase(it);
+      };
+      for (Fault& fault : faults_of(module, kernel)) {
+        ++planted;
+        if (running.size() == 2) reap();
+        const pid_t child = start(&fault);
+        running.emplace(child, std::move(fault));
+      }
+      while (!running.empty()) reap();
+    }
+  }
+  for (const auto& [kind, count] : counts) std::cout << kind->name << " (" << kind->marker << "): " << count.first << " of " << count.second << " found\n";
+  std::cout << planted << " faults planted, " << planted - missed << " found\n";
+  EXPECT_GE(planted, 400);
+  EXPECT_GE(planted - missed, planted * 9 / 10);
+}
+
+}  // namespace
+}  // namespace ingot
