@@ -34,8 +34,8 @@ inline std::optional<PassTolerance> pass_tolerance(std::string_view name) {
   return std::nullopt;
 }
 
-// A whole network whose layers compute in halves, or that has float layers between 8-bit ones: relative to an output's largest magnitude.
-inline constexpr double kHalfNetworkTolerance = 2e-2, kMixedNetworkTolerance = 4e-2;
+// A whole network whose layers compute in halves (f16; bf16), or that has float layers between 8-bit ones: relative to an output's largest magnitude.
+inline constexpr double kHalfNetworkTolerance = 2e-2, kBrainNetworkTolerance = 8e-2, kMixedNetworkTolerance = 4e-2;
 
 // Boxes and scores of a detector, a few layers behind its inputs.
 inline constexpr double kDetectionTolerance = 1e-5;

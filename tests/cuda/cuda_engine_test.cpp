@@ -119,11 +119,12 @@ TEST(CudaEngine, AContextTakesWhatThePlanSays) {
   EXPECT_EQ(stand_in_stats().bytes_in_use - before, gpu.arena_bytes());
 }
 
-// Digits in float for a GPU, each step verified by the build; `in_half`: layers that compute in halves.
-std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>& rows, int& in_half) {
+// Digits in float for a GPU, each step verified by the build; `in_half`: layers that compute in halves of either kind.
+std::vector<float> float_logits(bool fp16, bool bf16, const std::vector<std::vector<float>>& rows, int& in_half) {
   BuildOptions options = digits::int8_options();
   options.int8 = false;
   options.fp16 = fp16;
+  options.bf16 = bf16;
   options.targets = {"cuda-sm_80"};
   options.verify = true;
   auto built = build(digits::model(), options);
@@ -131,7 +132,7 @@ std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>
   if (!built.ok()) return {};
   in_half = 0;
   for (const auto& layer : nlohmann::json::parse(built->report_json)["other_targets"]["cuda-sm_80"]["layers"])
-    in_half += layer["tactic"].get<std::string>().find(".f16") != std::string::npos;
+    in_half += layer["tactic"].get<std::string>().find(bf16 ? ".bf16" : ".f16") != std::string::npos;
   const std::string path = testing::TempDir() + "ingot_cuda_float.engine";
   EXPECT_TRUE(write_file_atomically(path, built->engine).ok());
   RuntimeOptions runtime;
@@ -144,18 +145,23 @@ std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>
 
 TEST(CudaEngine, HalfPrecisionIsUsedWhereItIsPermittedOnly) {
   const auto rows = digits::images(4);
-  int in_half = 0, in_full = 0;
-  const std::vector<float> half = float_logits(true, rows, in_half), full = float_logits(false, rows, in_full);
-  EXPECT_GE(in_half, 3);
+  int in_full = 0;
+  const std::vector<float> full = float_logits(false, false, rows, in_full);
   EXPECT_EQ(in_full, 0);
-  ASSERT_EQ(half.size(), full.size());
-  double largest = 0, error = 0;
-  for (size_t i = 0; i < full.size(); ++i) {
-    largest = std::max(largest, std::fabs(static_cast<double>(full[i])));
-    error = std::max(error, std::fabs(static_cast<double>(half[i]) - static_cast<double>(full[i])));
+  for (const bool bf16 : {false, true}) {
+    SCOPED_TRACE(bf16 ? "bf16" : "f16");
+    int in_half = 0;
+    const std::vector<float> half = float_logits(!bf16, bf16, rows, in_half);
+    EXPECT_GE(in_half, 3);
+    ASSERT_EQ(half.size(), full.size());
+    double largest = 0, error = 0;
+    for (size_t i = 0; i < full.size(); ++i) {
+      largest = std::max(largest, std::fabs(static_cast<double>(full[i])));
+      error = std::max(error, std::fabs(static_cast<double>(half[i]) - static_cast<double>(full[i])));
+    }
+    EXPECT_GT(error, 0);  // operands were rounded
+    EXPECT_LT(error, (bf16 ? kBrainNetworkTolerance : kHalfNetworkTolerance) * largest);
   }
-  EXPECT_GT(error, 0);  // operands were rounded
-  EXPECT_LT(error, kHalfNetworkTolerance * largest);
 }
 
 TEST(CudaEngine, EnqueueWantsDeviceMemory) {

@@ -119,6 +119,9 @@ TEST(Igemm, EstimatesPutEvidentCasesInOrder) {
       // Few outputs: a tile of 64 would be half empty.
       {"cuda-sm_80", "conv u8 32x64x112x112 w24x64x3x3 pad1", {"cuda.conv.igemm_128x32.s8.channels_last"}},
       {"cuda-sm_86", "conv f32 32x64x112x112 w32x64x3x3 pad1", {"cuda.conv.igemm_128x32.f16.channels_last"}},
+      // Tensor cores against plain cores: where products are many, and where a first launch for halves would cost more than it saves.
+      {"cuda-sm_80", "conv f32 8x64x56x56 w64x64x3x3 pad1", {"cuda.conv.igemm_128x64.f16.channels_last", "cuda.conv.igemm_64x64.f16.channels_last"}},
+      {"cuda-sm_80", "conv f32 1x1x14x14 w8x1x3x3 pad1", {"cuda.conv.simt.f32"}},
       // 64 outputs of a large picture: no tile of 128 outputs.
       {"cuda-sm_80", "conv u8 64x64x56x56 w64x64x3x3 pad1",
        {"cuda.conv.igemm_128x64.s8.channels_last", "cuda.conv.igemm_64x64.s8.channels_last", "cuda.conv.igemm_128x32.s8.channels_last"}},

@@ -27,6 +27,24 @@ Status launch_gemm(const Device& device, CUfunction function, GemmF32& p, int64_
   return launch(device, function, {row_tiles * matrices, static_cast<int>(column_tiles)}, 256, 0, stream, p);
 }
 
+// Microseconds of a launch of gemm_f32, by the model.
+double estimate_gemm(const Problem& problem, int64_t rows, int64_t columns, int64_t k, int64_t matrices, std::span<const Shape> inputs, const Shape& y) {
+  const GpuModel model = gpu_model(problem.device);
+  TiledWork work;
+  work.rows = rows;
+  work.columns = columns;
+  work.matrices = matrices;
+  work.steps = blocks_for(k, 16);
+  work.warp_rows = 8;
+  work.step_products = 16;
+  work.shared_bytes = 17408;
+  work.rate = model.products_f32;
+  work.total_bytes = 4.0 * static_cast<double>(y.elements());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (problem.inputs[i].present) work.total_bytes += 4.0 * static_cast<double>(inputs[i].elements());
+  return tiled_microseconds(model, work);
+}
+
 // What does not depend on a run's shapes.
 struct ConvWindow {
   ConvParams conv;
@@ -157,6 +175,11 @@ class ConvTactic final : public Tactic {
     p.image = window.image;
     p.epilogue = make_epilogue_f32(window.conv.activation, 1, window.outputs);
     return std::unique_ptr<Kernel>(std::make_unique<ConvKernel>(*device, function, std::move(window), std::move(weights), p, x_last, y_last));
+  }
+  double estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const override {
+    const ConvWindow window(problem);
+    const int64_t groups = window.conv.groups;
+    return estimate_gemm(problem, outputs[0].elements() / window.outputs, window.outputs / groups, window.group_channels * window.taps, groups, inputs, outputs[0]);
   }
 };
 
@@ -317,6 +340,14 @@ class MatMulTactic final : public Tactic {
     const bool columns = op.transpose_a && problem.inputs[0].type.shape.rank > 1;
     INGOT_ASSIGN(const CUfunction function, device->function(columns ? "gemm_f32_columns" : "gemm_f32_rows", 0));
     return std::unique_ptr<Kernel>(std::make_unique<MatMulKernel>(*device, function, op, p));
+  }
+  double estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const override {
+    const auto& op = std::get<MatMulParams>(problem.params);
+    const Shape &a = inputs[0], &b = inputs[1];
+    const int64_t k = a.rank == 1 ? a[0] : a[a.rank - (op.transpose_a ? 2 : 1)], n = b.rank == 1 ? 1 : b[b.rank - (op.transpose_b ? 2 : 1)];
+    const int64_t all = outputs[0].elements() / std::max<int64_t>(1, n), m = a.rank == 1 ? 1 : a[a.rank - (op.transpose_a ? 1 : 2)];
+    const int64_t matrices = b.rank <= 2 && !op.transpose_a ? 1 : all / std::max<int64_t>(1, m);
+    return estimate_gemm(problem, matrices == 1 ? all : m, n, k, matrices, inputs, outputs[0]);
   }
 };
 
