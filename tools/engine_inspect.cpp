@@ -14,9 +14,21 @@ namespace {
 using namespace ingot;
 constexpr const char* kTool = "engine-inspect";
 
-void print_tensors(const char* what, const std::vector<TensorInfo>& tensors, bool with_profile) {
+// " = [batch, 2*seq+1]", by the build report; empty where it does not say.
+std::string formula_of(const nlohmann::json& report, const char* list, const std::string& tensor) {
+  if (!report.is_object() || !report.contains("dims") || !report["dims"].is_object() || !report["dims"].contains(list)) return {};
+  for (const auto& entry : report["dims"][list])
+    if (entry.is_object() && entry.contains("name") && entry["name"] == tensor && entry.contains("formula") && entry["formula"].is_string()) {
+      const std::string formula = entry["formula"].get<std::string>();
+      return formula.find('[') == std::string::npos ? std::string() : " = " + formula.substr(formula.find('['));
+    }
+  return {};
+}
+
+void print_tensors(const char* what, const std::vector<TensorInfo>& tensors, bool with_profile, const nlohmann::json& report) {
   for (const TensorInfo& tensor : tensors) {
-    std::printf("%s %s: %s %s", what, tensor.name.c_str(), std::string(to_string(tensor.dtype)).c_str(), to_string(tensor.shape).c_str());
+    const std::string formula = formula_of(report, with_profile ? "inputs" : "outputs", tensor.name);
+    std::printf("%s %s: %s %s%s", what, tensor.name.c_str(), std::string(to_string(tensor.dtype)).c_str(), to_string(tensor.shape).c_str(), formula.c_str());
     if (with_profile && !tensor.shape.is_static())
       std::printf("  (min %s, opt %s, max %s)", to_string(tensor.min).c_str(), to_string(tensor.opt).c_str(), to_string(tensor.max).c_str());
     if (!with_profile && !tensor.shape.is_static()) std::printf("  (at most %s)", to_string(tensor.max).c_str());
@@ -45,7 +57,7 @@ void print_layer(const nlohmann::json& layer, bool all, const std::string& inden
     for (const auto& refusal : layer["refused"])
       std::printf("%22s- %s refused: %s\n", "", refusal["tactic"].get<std::string>().c_str(), refusal["reason"].get<std::string>().c_str());
   if (layer.contains("outputs"))
-    for (const auto& output : layer["outputs"]) std::printf("%22s> %s: %s\n", "", output["name"].get<std::string>().c_str(), output["type"].get<std::string>().c_str());
+    for (const auto& output : layer["outputs"]) std::printf("%22s> %s: %s\n", "", output["name"].get<std::string>().c_str(), output[output.contains("formula") ? "formula" : "type"].get<std::string>().c_str());
 }
 
 // The plans of a file, of whatever device.
@@ -80,8 +92,8 @@ int main(int argc, char** argv) {
   std::printf("targets in the file: ");
   for (size_t i = 0; i < targets->size(); ++i) std::printf("%s%s", i ? ", " : "", (*targets)[i].c_str());
   std::printf("\n");
-  print_tensors("input ", engine->inputs(), true);
-  print_tensors("output", engine->outputs(), false);
+  print_tensors("input ", engine->inputs(), true, report);
+  print_tensors("output", engine->outputs(), false, report);
   auto profiles = nlohmann::json::array();
   for (size_t i = 0; i < engine->profiles(); ++i) {
     nlohmann::json ranges = nlohmann::json::object();

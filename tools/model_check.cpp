@@ -20,6 +20,8 @@ nlohmann::json problems_of(const Status& status) {
   return report;
 }
 
+std::string type_of(const nlohmann::json& tensor) { return tensor[tensor.contains("formula") ? "formula" : "type"].get<std::string>(); }
+
 void print(const std::string& model, const nlohmann::json& report) {
   const auto& summary = report["summary"];
   std::printf("%s: supported; %d layers, %d in int8, %d by reference code (slow)\n", model.c_str(), summary["layers"].get<int>(),
@@ -29,13 +31,17 @@ void print(const std::string& model, const nlohmann::json& report) {
   if (ranges == "model") std::printf("int8 by the model's own Q/DQ\n");
   for (const char* list : {"inputs", "outputs"})
     for (const auto& tensor : report[list])
-      std::printf("%-7s %s: %s\n", list == std::string_view("inputs") ? "input" : "output", tensor["name"].get<std::string>().c_str(), tensor["type"].get<std::string>().c_str());
+      std::printf("%-7s %s: %s\n", list == std::string_view("inputs") ? "input" : "output", tensor["name"].get<std::string>().c_str(), type_of(tensor).c_str());
+  for (const auto& [name, range] : report["symbols"].items()) std::printf("dim     %s: %s\n", name.c_str(), range.get<std::string>().c_str());
+  for (const auto& [name, range] : report["unknown"].items()) std::printf("unknown %s in %s\n", name.c_str(), range.get<std::string>().c_str());
   std::printf("\n%-9s  %-18s %-50s %s\n", "precision", "op", "kernel", "layer");
   for (const auto& layer : report["layers"]) {
     std::printf("%-9s  %-18s %-50s %s\n", layer["precision"].get<std::string>().c_str(), layer["op"].get<std::string>().c_str(),
                 layer["tactic"].get<std::string>().c_str(), layer["name"].get<std::string>().c_str());
     if (layer.contains("notes"))
       for (const auto& note : layer["notes"]) std::printf("%10s - %s\n", "", note.get<std::string>().c_str());
+    if (layer.contains("formulas"))
+      for (const auto& formula : layer["formulas"]) std::printf("%10s > %s\n", "", formula.get<std::string>().c_str());
   }
 }
 

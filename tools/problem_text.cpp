@@ -117,17 +117,17 @@ struct Line {
   DataType dtype = DataType::kF32;
   std::optional<DataType> out, residual;
   std::string layout, first_layout;
-  bool bias = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
+  bool bias = false, near = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
   std::optional<Operand> weights;
   std::vector<Operand> more;          // inputs after the first
-  std::vector<bool> more_constant;
+  std::vector<bool> more_constant, more_weights;
   std::vector<std::vector<std::byte>> more_values;  // where the line gives them
   Activation activation;
   std::vector<int64_t> pads, strides, dilations, kernel;
   std::vector<Field> fields;
   int64_t groups = 1, parts = 1;
   AutoPad auto_pad = AutoPad::kNotSet;
-  bool ceil = false, count_pad = false, global = false, transpose_b = false;
+  bool ceil = false, count_pad = false, global = false, transpose_b = false, unquantised = false;
   double alpha = 1;
 };
 
@@ -136,6 +136,8 @@ Status parse_word(std::string_view word, Line& line) {
   Shape shape, max;
   if (word == "bias") line.bias = true;
   else if (word == "heavy") line.heavy = true;
+  else if (word == "unquantised") line.unquantised = true;
+  else if (word == "near") line.near = true;
   else if (word == "per_tensor") line.per_tensor = true;
   else if (word == "xperch") line.x_per_channel = true;
   else if (word == "yperch") line.y_per_channel = true;
@@ -146,6 +148,7 @@ Status parse_word(std::string_view word, Line& line) {
   else if (word == "none") {
     line.more.emplace_back();
     line.more_constant.push_back(false);
+    line.more_weights.push_back(false);
     line.more_values.emplace_back();
   }
   else if (word == "same_upper") line.auto_pad = AutoPad::kSameUpper;
@@ -195,11 +198,13 @@ Status parse_word(std::string_view word, Line& line) {
     std::vector<std::byte> values;
     const bool given = dtype && parse_values(word, *dtype, shape, values);
     if (given) max = shape;
-    const bool constant = given || (!word.empty() && word.back() == 'c');
+    const bool weights = !given && !word.empty() && word.back() == 'w';
+    const bool constant = given || weights || (!word.empty() && word.back() == 'c');
     if (constant && !given) word.remove_suffix(1);
     if (!dtype || (!given && !parse_dims(word, shape, max))) return bad(whole, "no operand");
     line.more.push_back(operand_of(*dtype, shape, max));
     line.more_constant.push_back(constant);
+    line.more_weights.push_back(weights);
     line.more_values.push_back(std::move(values));
   } else if (strip(word, "w") && parse_dims(word, shape, max)) {
     line.weights = operand_of(DataType::kF32, shape, max);
@@ -255,6 +260,13 @@ Expected<OpParams> params_of(const Line& line, size_t spatial) {
   }
   (void)unary;
   return bad(word, "unknown op");
+}
+
+// So that sums of `products` of them stay of the size of what they are multiplied with.
+std::vector<float> weight_values(int64_t count, int64_t products, Random& random) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& v : values) v = (random.unit() - 0.5f) * 2 / std::sqrt(static_cast<float>(std::max<int64_t>(products, 1)));
+  return values;
 }
 
 void quantise(TensorType& type, double scale, Random& random) {
@@ -331,7 +343,10 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   if (next + 2 > rest.size()) return bad(result.text, "needs an op, a type and a shape");
   const auto dtype = parse_data_type(rest[next]);
   Shape shape, max;
-  if (!dtype || !parse_dims(rest[next + 1], shape, max)) return bad(rest[next] + ' ' + rest[next + 1], "no type and shape");
+  std::vector<std::byte> first;
+  const bool listed = dtype && parse_values(rest[next + 1], *dtype, shape, first);
+  if (listed) max = shape;
+  if (!dtype || (!listed && !parse_dims(rest[next + 1], shape, max))) return bad(rest[next] + ' ' + rest[next + 1], "no type and shape");
   line.dtype = *dtype;
   for (next += 2; next < rest.size(); ++next) INGOT_TRY(parse_word(rest[next], line));
 
@@ -342,10 +357,12 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   const bool is_byte = line.dtype == DataType::kU8 || line.dtype == DataType::kS8;
   const DataType out = line.out.value_or(line.dtype);
 
+  result.near = line.near;
   result.inputs.push_back(operand_of(line.dtype, shape, max));
-  quantise(result.inputs[0].type, 0.02, random);
+  if (!line.unquantised) quantise(result.inputs[0].type, 0.02, random);
   if (line.x_per_channel) quantise_channels(result.inputs[0].type, random);
-  result.constants.emplace_back();
+  result.inputs[0].is_constant = listed;
+  result.constants.push_back(first);
   double out_scale = 0.02;
   if (kind == OpKind::kBinary && out != line.dtype) out_scale = 0.03;
   if (line.weights) {
@@ -370,8 +387,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
       out_scale = 0.02 * 0.004 * 74 * (line.heavy ? 74 : 37) * std::sqrt(static_cast<double>(products)) / 50 * std::abs(line.alpha);
     } else {
       w.type.dtype = line.dtype;
-      std::vector<float> values(static_cast<size_t>(count));
-      for (float& v : values) v = (random.unit() - 0.5f) * 2 / std::sqrt(static_cast<float>(products));
+      const std::vector<float> values = weight_values(count, products, random);
       result.constants.push_back(line.dtype == DataType::kF32 ? bytes_of(values) : random_values(w.type, w.max_shape, random));
     }
     result.inputs.push_back(w);
@@ -392,11 +408,13 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   for (size_t i = 0; i < line.more.size(); ++i) {
     Operand operand = line.more[i];
     if (only_moves(kind)) operand.type.quant = result.inputs[0].type.quant;
-    else quantise(operand.type, 0.013, random);
+    else if (!line.unquantised) quantise(operand.type, 0.013, random);
     operand.is_constant = line.more_constant[i];
     result.constants.push_back(!line.more_values[i].empty() ? line.more_values[i]
+                               : line.more_weights[i] ? bytes_of(weight_values(operand.max_shape.elements(), operand.max_shape[operand.max_shape.rank - 1], random))
                                : operand.is_constant ? random_values(operand.type, operand.max_shape, random)
                                                    : std::vector<std::byte>());
+    if (line.near && line.more_values[i].empty()) bring_near(operand.type.dtype, result.constants.back());
     result.inputs.push_back(operand);
   }
 
@@ -411,7 +429,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
     if (i == 0 && kind == OpKind::kDequantizeLinear && !line.out) y.type.dtype = DataType::kF32;
     for (int d = 0; d < y.type.shape.rank; ++d)
       if (probe[i].shape[d] != inferred[i].shape[d]) y.type.shape[d] = Shape::kDynamic;
-    if (i == 0) quantise(y.type, out_scale, random);
+    if (i == 0 && !line.unquantised) quantise(y.type, out_scale, random);
     if (i == 0 && line.y_per_channel) quantise_channels(y.type, random);
     // What only moves bytes keeps its input's scale.
     const bool is_max_pool = kind == OpKind::kPool && std::get<PoolParams>(result.params).function == PoolFunction::kMax;

@@ -41,6 +41,8 @@ struct TensorInfo {
   Shape shape;                // kDynamic where it varies
   Shape min, opt, max;        // the built profile, of several: the smallest min, the first's opt, the largest max; for
                               // outputs only max (and min = opt = max)
+  std::vector<std::string> dim_names = {};  // of an input whose dims vary: one for each, empty for fixed ones. Dims of one name are
+                                       // equal in every run
 };
 
 struct Buffer {
@@ -58,6 +60,8 @@ class ExecutionContext {
   // depends on data (see shape()) needs room for TensorInfo::max. A GPU's context takes device memory too, and works in it
   // without a copy.
   Status bind(std::string_view tensor, void* data, size_t bytes);
+  // The same for an output alone: where an input goes out again under its own name, bind() binds the input.
+  Status bind_output(std::string_view tensor, void* data, size_t bytes);
   // Sets the shape of an input, inside the built profile; output shapes follow. Of several profiles, the first that holds the
   // shapes of all inputs serves: which, is seen at the next run() or shape() of an output, whose error says what is outside of
   // all. Allocates nothing.

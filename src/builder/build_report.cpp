@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "builder/dims_report.h"
 #include "runtime/tactic_registry.h"
 
 namespace ingot {
@@ -12,23 +13,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json operand_list(const Graph& graph, std::span<const ValueId> values) {
-  Json list = Json::array();
-  for (ValueId id : values)
-    if (id != kNone) list.push_back({{"name", graph.value(id).name}, {"type", to_string(graph.value(id).type)}});
-  return list;
-}
-
 }  // namespace
 
 std::string precision_of(const Graph& graph, const Node& node) {
   for (ValueId id : node.inputs)
     if (id != kNone && graph.value(id).type.quant &&
         (graph.value(id).type.dtype == DataType::kU8 || graph.value(id).type.dtype == DataType::kS8) &&
-        node.kind() != OpKind::kDequantizeLinear)
+        node.kind() != OpKind::kDequantizeLinear && node.kind() != OpKind::kPointwiseChain)
       return "int8";
   const ValueId result = node.outputs.empty() ? kNone : node.outputs[0];
-  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear ? "f32" : std::string(to_string(graph.value(result).type.dtype));
+  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear || (node.kind() == OpKind::kPointwiseChain && graph.value(result).type.quant) ? "f32" : std::string(to_string(graph.value(result).type.dtype));
 }
 
 namespace {
@@ -83,8 +77,8 @@ Json layer_list(const Graph& graph, const Selection& selection, const EmittedPla
       if (step.late && slot != kNoIndex && !plan.slots[slot].type.shape.is_static())
         notes.push_back("size depends on data: at most " + to_string(plan.slots[slot].max_shape));
     if (!notes.empty()) layer["notes"] = notes;
-    layer["inputs"] = operand_list(graph, node.inputs);
-    layer["outputs"] = operand_list(graph, node.outputs);
+    layer["inputs"] = value_list(graph, node.inputs);
+    layer["outputs"] = value_list(graph, node.outputs);
     for (size_t k = 0; k < step.bodies.size(); ++k)
       layer["bodies"].push_back(layer_list(node.bodies[k], selection.bodies.at(id)[k], emitted.bodies[step.bodies[k]],
                                            plan.bodies[step.bodies[k]], counts));
@@ -126,6 +120,7 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
     report["fp16"] = device.backend == Backend::kCpu ? "weights are stored in half precision and computed in f32: the CPU backend has no f16 arithmetic"
                                                      : "convolutions and matrix products with constant weights may compute in half precision with f32 sums";
   report["verified"] = {{"steps", verified.steps}, {"exact_steps", verified.exact_steps}, {"largest_float_error", verified.largest_error}};
+  if (Json dims = dims_report(graph); !dims["symbols"].empty() || !dims["unknown"].empty()) report["dims"] = std::move(dims);
   report["layers"] = std::move(layers);
   return report.dump(1);
 }

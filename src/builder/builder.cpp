@@ -6,10 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <new>
 #include <set>
-#include <sstream>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,6 +18,7 @@
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
 #include "builder/check_report.h"
+#include "builder/kernel_compiler.h"
 #include "builder/onnx/import_model.h"
 #include "builder/run_passes.h"
 #include "builder/pipeline.h"
@@ -51,27 +50,6 @@ Status check_libraries(const std::vector<std::string>& names) {
     return Status(StatusCode::kInvalidArgument, "tactics: this program has none of '" + name + "': got a build without it, need one configured with INGOT_WITH_ONEDNN for onednn");
   }
   return {};
-}
-
-Expected<std::string> read_text(const std::string& path) {
-  struct stat kind;
-  if (::stat(path.c_str(), &kind) == 0 && !S_ISREG(kind.st_mode))
-    return Status(StatusCode::kInvalidArgument, "'" + path + "': not a regular file");  // a device may never end
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Status(StatusCode::kNotFound, "'" + path + "': cannot be opened: " + std::strerror(errno));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-Expected<TimingCache> load_timing_cache(const std::string& path) {
-  struct stat info;
-  if (path.empty() || ::stat(path.c_str(), &info) != 0) return TimingCache();
-  if (S_ISCHR(info.st_mode)) return TimingCache();  // /dev/null: nothing to read, and nothing is kept
-  INGOT_ASSIGN(const std::string text, read_text(path));
-  auto cache = TimingCache::parse(text);
-  if (!cache.ok()) return std::move(cache.take_status()).with_context("'" + path + "'");
-  return cache;
 }
 
 // Whether an engine takes the shapes of a sample; what else may be wrong with it, feed_sample() says.
@@ -222,14 +200,24 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     INGOT_TRY(run_quantise_passes(graph, options));
     INGOT_ASSIGN(built.plan, plan_for(graph, device, true, cache, options));
   }
-  if (!options.timing_cache.empty() && cache.changed()) {
-    const std::string text = cache.to_text();
-    INGOT_TRY(write_file_atomically(options.timing_cache, std::as_bytes(std::span(text))));
-  }
+  if (!options.timing_cache.empty() && cache.changed()) INGOT_TRY(save_timing_cache(options.timing_cache, cache));
   if (options.targets.empty()) return built;
   auto report = nlohmann::ordered_json::parse(built.plan.report_json);
+  const Expected<const KernelCompiler*> compiler = kernel_compiler();
+  std::optional<Graph> without_chains;
+  if (!compiler.ok()) {
+    // Nothing but generated kernels runs chains on a GPU.
+    built.warnings.push_back("element-wise layers of " + options.targets.front() + " are not fused: " + std::string(compiler.status().message()));
+    BuildOptions plain = options;
+    plain.disabled_passes.push_back("fuse_pointwise_chain");
+    plain.dump_graphs_dir.clear();
+    INGOT_ASSIGN(without_chains, make_float_graph(model_path, plain));
+    INGOT_TRY(run_quantise_passes(*without_chains, plain));
+  }
   for (const std::string& target : options.targets) {
-    INGOT_ASSIGN(const DeviceInfo other, device_of_target(target));
+    INGOT_ASSIGN(DeviceInfo other, device_of_target(target));
+    other.generated = compiler.ok();
+    other.compiler = compiler.ok() ? *compiler : nullptr;
     // A plan is verified where it can run; the reference is the same on every device.
     const Expected<DeviceInfo> here = find_device(other.backend);
     if (TacticRegistry::builtin().all(other.backend).empty()) return here.status().clone().with_context("target " + target);
@@ -237,7 +225,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     if (!runs_here)
       built.warnings.push_back("plan for " + target + " is not verified: " +
                                (here.ok() ? "this machine's GPU is older" : std::string(here.status().message())));
-    auto more = plan_for(graph, other, runs_here, cache, options);
+    auto more = plan_for(without_chains ? *without_chains : graph, other, runs_here, cache, options);
     if (!more.ok()) return std::move(more.take_status()).with_context("target " + target);
     report["other_targets"][target] = nlohmann::ordered_json::parse(more->report_json);
     built.others.push_back(*std::move(more));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "builder/build_report.h"
+#include "builder/dims_report.h"
 #include "builder/pipeline.h"
 #include "builder/run_passes.h"
 #include "builder/tune/cost_model.h"
@@ -25,12 +26,6 @@ CalibrationTable assumed_ranges(const Graph& graph) {
     if (!value.constant && value.type.dtype == DataType::kF32) table.ranges[value.name] = {-1, 1, -1, 1};
   }
   return table;
-}
-
-Json tensor_list(const Graph& graph, std::span<const ValueId> values) {
-  Json list = Json::array();
-  for (ValueId id : values) list.push_back({{"name", graph.value(id).name}, {"type", to_string(graph.value(id).type)}});
-  return list;
 }
 
 struct Counts {
@@ -56,6 +51,8 @@ void add_layers(const Graph& graph, const Selection& selection, const std::strin
     std::sort(origins.begin(), origins.end());
     origins.erase(std::unique(origins.begin(), origins.end()), origins.end());
     layer["from"] = origins;
+    for (ValueId id : node.outputs)
+      if (id != kNone && !graph.value(id).dims.empty()) layer["formulas"].push_back(graph.formula_text(id));
     if (!node.notes.empty()) layer["notes"] = node.notes;
     layers.push_back(std::move(layer));
     for (size_t i = 0; i < node.bodies.size(); ++i)
@@ -86,8 +83,8 @@ Expected<std::string> check_report_json(const std::string& model_path, const Bui
   report["supported"] = true;
   report["model_hash"] = graph.model_hash();
   report["int8_ranges"] = ranges;
-  report["inputs"] = tensor_list(graph, graph.inputs());
-  report["outputs"] = tensor_list(graph, graph.outputs());
+  const Json dims = dims_report(graph);
+  for (const char* key : {"inputs", "outputs", "symbols", "unknown"}) report[key] = dims[key];
   Json layers = Json::array();
   Counts counts;
   add_layers(graph, selection, "", layers, counts);

@@ -22,7 +22,7 @@ Status dump(const Graph& graph, std::string_view pass, const std::string& dir) {
   std::snprintf(prefix, sizeof prefix, "%02d_", number);
   const std::string path = dir + '/' + prefix + std::string(pass) + ".graph";
   std::ofstream file(path);
-  file << to_text(graph);
+  file << to_text(graph, true);
   file.close();
   if (!file) return Status(StatusCode::kDeviceError, "'" + path + "': cannot be written");
   return {};

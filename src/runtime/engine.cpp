@@ -150,6 +150,7 @@ Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options, std::
     INGOT_ASSIGN(engine->device, find_device(Backend::kCuda));
     engine->device.threads = options.threads;
     engine->device.allow_f16 = true;  // permitted, or not used, when the plan was made
+    engine->device.generated = true;
     if (!engine->owned.more.empty()) return Status(StatusCode::kUnsupported, "several profiles are not supported on a GPU; build with one --profile for each input");
   }
   engine->loaded.resize(engine->profiles());
@@ -282,8 +283,8 @@ Expected<Engine> load_bytes(std::span<const std::byte> bytes, std::shared_ptr<co
 
 TensorInfo info_of(const Engine::Impl& engine, size_t profile, uint32_t index) {
   const Slot& slot = engine.plan(profile).slots[index];
-  TensorInfo info{slot.name, slot.type.dtype, slot.type.shape, slot.max_shape, slot.max_shape, slot.max_shape};
-  if (const ProfileEntry* entry = engine.range_of(profile, index)) info.min = entry->min, info.opt = entry->opt;
+  TensorInfo info{slot.name, slot.type.dtype, slot.type.shape, slot.max_shape, slot.max_shape, slot.max_shape, {}};
+  if (const ProfileEntry* entry = engine.range_of(profile, index)) info.min = entry->min, info.opt = entry->opt, info.dim_names = entry->dim_names;
   return info;
 }
 

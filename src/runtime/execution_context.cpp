@@ -2,7 +2,9 @@
 #include "runtime/execution_context.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <map>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -39,8 +41,29 @@ struct Variant {
   const Arenas arenas;
   ShapePass shapes;
   std::unique_ptr<PlanRunner> runner;
+  void find_equal_dims();  // once the ranges are there
+
   std::vector<const ProfileEntry*> ranges;  // per input
+  // A dim that is known by its name: another of that name, or a sum of named ones.
+  struct NamedDim {
+    size_t input;                           // among the inputs
+    int dim;
+    int64_t factor;
+  };
+  struct EqualDims {
+    NamedDim dim;
+    std::vector<NamedDim> sum;
+    int64_t more;
+  };
+  std::vector<EqualDims> equal_dims;
   std::vector<bool> late;                   // per output: of a late step, which needs memory for its largest shape
+  // On a GPU.
+  std::vector<void*> host_homes;            // per slot: where its value is known to the host, or null
+  struct Upload {
+    uint32_t slot;
+    DeviceIo io;
+  };
+  std::vector<Upload> uploads;              // results of shape arithmetic that kernels read
 };
 
 // How far a shape of the same rank lies outside of a range; 0: inside.
@@ -53,7 +76,48 @@ double distance(const Shape& shape, const ProfileEntry& range) {
   return sum;
 }
 
+// "input 'ids' dim 1 (seq)"
+std::string dim_words(const Variant& variant, size_t input, int dim) {
+  const std::vector<std::string>& names = variant.ranges[input]->dim_names;
+  const std::string text = "input '" + variant.plan.slots[variant.plan.inputs[input]].name + "' dim " + std::to_string(dim);
+  const bool is_named = static_cast<size_t>(dim) < names.size() && !names[static_cast<size_t>(dim)].empty();
+  return is_named ? text + " (" + names[static_cast<size_t>(dim)] + ')' : text;
+}
+
 }  // namespace
+
+// "past+seq", "2*seq+1": what cannot be read so is not checked.
+void Variant::find_equal_dims() {
+  std::map<std::string_view, NamedDim> named;
+  for (size_t i = 0; i < ranges.size(); ++i)
+    for (size_t d = 0; d < ranges[i]->dim_names.size(); ++d) {
+      const std::string& name = ranges[i]->dim_names[d];
+      if (name.empty()) continue;
+      const NamedDim own{i, static_cast<int>(d), 1};
+      if (const auto [first, is_new] = named.emplace(name, own); !is_new) equal_dims.push_back({own, {first->second}, 0});
+    }
+  for (const auto& [name, dim] : named) {
+    EqualDims equal{dim, {}, 0};
+    bool is_sum = name.find('+') != std::string_view::npos;
+    for (std::string_view rest = name; is_sum;) {
+      const size_t plus = rest.find('+');
+      std::string_view part = rest.substr(0, plus);
+      const size_t star = part.find('*');
+      const std::string_view number = star == std::string_view::npos ? part : part.substr(0, star);
+      uint32_t factor = 0;
+      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), factor);
+      const bool has_number = error == std::errc() && end == number.data() + number.size() && factor < (1u << 16);
+      if (star != std::string_view::npos) part = part.substr(star + 1);
+      const auto known = named.find(part);
+      is_sum = star == std::string_view::npos ? has_number || known != named.end() : has_number && known != named.end();
+      if (is_sum && known == named.end()) equal.more += factor;
+      else if (is_sum) equal.sum.push_back({known->second.input, known->second.dim, has_number ? static_cast<int64_t>(factor) : 1});
+      if (plus == std::string_view::npos) break;
+      rest.remove_prefix(plus + 1);
+    }
+    if (is_sum) equal_dims.push_back(std::move(equal));
+  }
+}
 
 struct ExecutionContext::Impl {
   Impl(std::shared_ptr<const Engine::Impl> loaded, Arena memory)
@@ -75,7 +139,7 @@ struct ExecutionContext::Impl {
     bool on_device = false;   // bound to device memory
   };
 
-  Binding* find(std::string_view tensor);
+  Binding* find(std::string_view tensor);  // an input before an output of its name
   Binding* find(std::string_view tensor, bool is_input);
   static uint32_t slot_in(const Plan& plan, const Binding& binding) {
     return binding.is_input ? plan.inputs[binding.index] : plan.outputs[binding.index];
@@ -91,19 +155,22 @@ struct ExecutionContext::Impl {
     return static_cast<uint64_t>(shape_to_hold(binding).elements()) * element_bytes(slot_of(binding).type.dtype);
   }
   Status check_bound(const Binding& binding) const;
-  void prepare();
+  Status prepare();
   double distance_to(const Variant& variant, const Binding* only) const;
   Status check_profiles(const Binding* only) const;
+  Status check_equal_dims() const;
   void choose_variant();
   Status update_shapes();
   void update_pointers();
   Status run();
-  void move_homes_to_device(std::vector<void*>& homes);
+  Status move_homes_to_device(Variant& variant, std::vector<void*>& homes);
+  Status copy_inputs();
   Status record_run();
   Status run_observed();
   Status run_on_device();
   Status enqueue(void* stream);
   Buffer own_buffer(std::string_view tensor, bool is_input);
+  Status bind(Binding& binding, void* data, size_t bytes);
 
   const std::shared_ptr<const Engine::Impl> engine;
   Arena arena;
@@ -115,7 +182,6 @@ struct ExecutionContext::Impl {
   StepObserver* observer = nullptr;
   bool shapes_stale = true, pointers_stale = true;
   std::unique_ptr<DeviceRun> device;  // null on the CPU
-  std::vector<void*> host_homes;      // on a GPU, per slot: where its value is known to the host, or null
   bool recording_stale = true;
   std::vector<std::vector<std::byte>> observed_bytes;
 };
@@ -127,11 +193,12 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
 }
 
 ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view tensor, bool is_input) {
-  Binding* binding = find(tensor);
-  return binding && binding->is_input == is_input ? binding : nullptr;
+  for (Binding& binding : bindings)
+    if (binding.is_input == is_input && slot_of(binding).name == tensor) return &binding;
+  return nullptr;
 }
 
-void ExecutionContext::Impl::prepare() {
+Status ExecutionContext::Impl::prepare() {
   const Plan& first = variants[0]->plan;
   for (size_t i = 0; i < first.inputs.size(); ++i) bindings.push_back({i, true, {}, 0, {}, {}, false, {}, false});
   for (size_t i = 0; i < first.outputs.size(); ++i) bindings.push_back({i, false, {}, 0, {}, {}, false, {}, false});
@@ -139,6 +206,7 @@ void ExecutionContext::Impl::prepare() {
     Variant& variant = *variants[v];
     const Plan& plan = variant.plan;
     for (uint32_t slot : plan.inputs) variant.ranges.push_back(engine->range_of(v, slot));
+    variant.find_equal_dims();
     variant.late.resize(plan.outputs.size());
     std::vector<bool> is_late(plan.slots.size());
     for (const Step& step : plan.steps)
@@ -157,13 +225,14 @@ void ExecutionContext::Impl::prepare() {
     std::vector<void*> homes = PlanRunner::homes_of(variant->loaded, arena.at(0));
     auto* workspaces = static_cast<std::byte*>(arena.at(0));
     if (device) {
-      move_homes_to_device(homes);
+      INGOT_TRY(move_homes_to_device(*variant, homes));
       resources.stream = device->stream();
-      resources.host_homes = &host_homes;
+      resources.host_homes = &variant->host_homes;
       workspaces = static_cast<std::byte*>(device->arena());
     }
     variant->runner = std::make_unique<PlanRunner>(variant->loaded, std::move(homes), workspaces, variant->shapes, resources);
   }
+  return {};
 }
 
 // How far the inputs' shapes, or one's, lie outside of a profile; 0: inside.
@@ -188,8 +257,8 @@ Status ExecutionContext::Impl::check_profiles(const Binding* only) const {
     const ProfileEntry& range = *variants[nearest]->ranges[binding.index];
     for (int i = 0; i < binding.shape.rank; ++i) {
       if (binding.shape[i] >= range.min[i] && binding.shape[i] <= range.max[i]) continue;
-      std::string text = "input '" + slot_of(binding).name + "' dim " + std::to_string(i) + ": got " + std::to_string(binding.shape[i]) +
-                         ", need " + std::to_string(range.min[i]);
+      std::string text = dim_words(*variants[nearest], binding.index, i) + ": got " + std::to_string(binding.shape[i]) + ", need " +
+                         std::to_string(range.min[i]);
       if (range.min[i] != range.max[i]) text += "…" + std::to_string(range.max[i]);
       if (variants.size() > 1)
         text += " in the nearest of the engine's profiles, " + std::to_string(nearest + 1) + " of " + std::to_string(variants.size());
@@ -197,6 +266,20 @@ Status ExecutionContext::Impl::check_profiles(const Binding* only) const {
     }
   }
   return Status(StatusCode::kInternal, "no profile holds the inputs' shapes");
+}
+
+// Whether dims of one name are equal, and sums are sums: what the engine was built on.
+Status ExecutionContext::Impl::check_equal_dims() const {
+  for (const Variant::EqualDims& equal : now->equal_dims) {
+    const int64_t got = bindings[equal.dim.input].shape[equal.dim.dim];
+    int64_t need = equal.more;
+    for (const Variant::NamedDim& part : equal.sum) need += part.factor * bindings[part.input].shape[part.dim];
+    if (got == need) continue;
+    const bool is_plain = equal.sum.size() == 1 && equal.sum[0].factor == 1 && equal.more == 0;
+    return Status(StatusCode::kInvalidArgument, dim_words(*now, equal.dim.input, equal.dim.dim) + ": got " + std::to_string(got) + ", need " + std::to_string(need) +
+                                                    (is_plain ? ", the size of " + dim_words(*now, equal.sum[0].input, equal.sum[0].dim) : std::string()));
+  }
+  return {};
 }
 
 void ExecutionContext::Impl::choose_variant() {
@@ -214,6 +297,7 @@ Status ExecutionContext::Impl::update_shapes() {
   if (!shapes_stale) return {};
   INGOT_TRY(check_profiles(nullptr));
   choose_variant();
+  INGOT_TRY(check_equal_dims());
   INGOT_TRY(now->shapes.run());
   now->runner->take_shapes();
   shapes_stale = false;
@@ -251,25 +335,41 @@ Status ExecutionContext::Impl::run() {
   return now->runner->run(observer);
 }
 
-// Shape arithmetic is the host's: its values stay in the host's arena, and kernels find its operands there.
-void ExecutionContext::Impl::move_homes_to_device(std::vector<void*>& homes) {
-  const Plan& plan = now->plan;
-  host_homes.assign(homes.size(), nullptr);
-  std::vector<bool> is_shape(plan.slots.size());
-  for (const Step& step : plan.steps)
+// Shape arithmetic is the host's: its values are made in the host's arena, and taken from there to the device's where kernels read them.
+Status ExecutionContext::Impl::move_homes_to_device(Variant& variant, std::vector<void*>& homes) {
+  const Plan& plan = variant.plan;
+  variant.host_homes.assign(homes.size(), nullptr);
+  std::vector<bool> is_shape(plan.slots.size()), is_read(plan.slots.size());
+  for (const Step& step : plan.steps) {
     for (uint32_t slot : step.outputs)
       if (step.shape_step && slot != kNoIndex) is_shape[slot] = true;
+    for (uint32_t slot : step.inputs)
+      if (!step.shape_step && slot != kNoIndex) is_read[slot] = true;
+  }
   for (uint32_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
-    if (slot.home == Slot::Home::kConstant) {
-      host_homes[i] = homes[i];
-      homes[i] = const_cast<void*>(engine->on_device->at(i));
-    } else if (is_shape[i]) {
-      host_homes[i] = homes[i];
-    } else if (slot.home == Slot::Home::kArena) {
-      homes[i] = static_cast<std::byte*>(device->arena()) + slot.offset;
-    }
+    void* const host = homes[i];
+    if (slot.home == Slot::Home::kArena) homes[i] = static_cast<std::byte*>(device->arena()) + slot.offset;
+    if (slot.home == Slot::Home::kConstant) homes[i] = const_cast<void*>(engine->on_device->at(i));
+    if (slot.home == Slot::Home::kConstant || is_shape[i]) variant.host_homes[i] = host;
+    if (!is_shape[i] || !is_read[i]) continue;
+    INGOT_ASSIGN(void* const staging, device->allocate_staging(slot.bytes));
+    variant.uploads.push_back({i, {homes[i], staging}});
   }
+  return {};
+}
+
+// What the host has for a run, to the device.
+Status ExecutionContext::Impl::copy_inputs() {
+  for (const Binding& binding : bindings)
+    if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
+  for (const Variant::Upload& upload : now->uploads) {
+    const Slot& slot = now->plan.slots[upload.slot];
+    const uint64_t bytes = static_cast<uint64_t>(now->shapes.shape(upload.slot).elements()) * element_bytes(slot.type.dtype);
+    std::copy_n(static_cast<const std::byte*>(now->host_homes[upload.slot]), bytes, static_cast<std::byte*>(upload.io.staging));
+    INGOT_TRY(device->copy_in(upload.io, bytes));
+  }
+  return {};
 }
 
 // Memory for what is bound to the host's, addresses, and the graph of a run: after a change of shapes or memory.
@@ -283,9 +383,7 @@ Status ExecutionContext::Impl::record_run() {
   update_pointers();
   if (!recording_stale) return {};
   INGOT_TRY(device->begin_recording());
-  Status status;
-  for (const Binding& binding : bindings)
-    if (status.ok() && binding.is_input && !binding.on_device) status = device->copy_in(binding.io, bytes_now(binding));
+  Status status = copy_inputs();
   if (status.ok()) status = now->runner->launch();
   for (const Binding& binding : bindings)
     if (status.ok() && !binding.is_input && !binding.on_device) status = device->copy_out(binding.io, bytes_now(binding));
@@ -314,8 +412,7 @@ Status ExecutionContext::Impl::run_on_device() {
 Status ExecutionContext::Impl::run_observed() {
   using Clock = std::chrono::steady_clock;
   const Plan& plan = now->plan;
-  for (const Binding& binding : bindings)
-    if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
+  INGOT_TRY(copy_inputs());
   INGOT_TRY(device->synchronize());
   std::vector<ConstTensorRef> observed;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -332,7 +429,7 @@ Status ExecutionContext::Impl::run_observed() {
     for (size_t k = 0; k < count; ++k) {
       const uint32_t slot = operands.slots[k];
       if (slot == kNoIndex) continue;
-      const void* where = operands.pointers[k] ? host_homes[slot] : nullptr;
+      const void* where = operands.pointers[k] ? now->host_homes[slot] : nullptr;
       if (!where && operands.pointers[k]) {
         observed_bytes[k].resize(static_cast<size_t>(now->shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype));
         INGOT_TRY(device->read(observed_bytes[k].data(), operands.pointers[k], observed_bytes[k].size()));
@@ -385,7 +482,7 @@ Expected<ExecutionContext> make_context(std::shared_ptr<const Engine::Impl> engi
   if (impl->engine->on_device) {
     INGOT_ASSIGN(impl->device, impl->engine->on_device->create_run(bytes));
   }
-  impl->prepare();
+  INGOT_TRY(impl->prepare());
   INGOT_TRY(impl->update_shapes());
   return ExecutionContext(std::move(impl));
 }
@@ -397,25 +494,33 @@ ExecutionContext::~ExecutionContext() = default;
 
 Status ExecutionContext::bind(std::string_view tensor, void* data, size_t bytes) {
   Impl::Binding* binding = impl_->find(tensor);
-  if (!binding) return unknown(tensor, "input or output");
-  const Slot& slot = impl_->slot_of(*binding);
+  return binding ? impl_->bind(*binding, data, bytes) : unknown(tensor, "input or output");
+}
+
+Status ExecutionContext::bind_output(std::string_view tensor, void* data, size_t bytes) {
+  Impl::Binding* binding = impl_->find(tensor, false);
+  return binding ? impl_->bind(*binding, data, bytes) : unknown(tensor, "output");
+}
+
+Status ExecutionContext::Impl::bind(Binding& binding, void* data, size_t bytes) {
+  const Slot& slot = slot_of(binding);
   if (!data) return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': got a null pointer");
   if (reinterpret_cast<uintptr_t>(data) % element_bytes(slot.type.dtype) != 0)
     return Status(StatusCode::kInvalidArgument, "bind '" + slot.name + "': memory is not aligned for " +
                                                     std::string(to_string(slot.type.dtype)));
-  const Buffer before = binding->bound;
-  const bool was_on_device = binding->on_device;
-  binding->bound = {data, bytes};
-  binding->on_device = impl_->device && is_device_memory(impl_->engine->device.backend, data);
+  const Buffer before = binding.bound;
+  const bool was_on_device = binding.on_device;
+  binding.bound = {data, bytes};
+  binding.on_device = device && is_device_memory(engine->device.backend, data);
   // With other inputs' shapes still to be set, output sizes are not known yet: run() checks again.
-  if (!impl_->shapes_stale || binding->is_input) {
-    if (Status status = impl_->check_bound(*binding); !status.ok()) {
-      binding->bound = before;
-      binding->on_device = was_on_device;
+  if (!shapes_stale || binding.is_input) {
+    if (Status status = check_bound(binding); !status.ok()) {
+      binding.bound = before;
+      binding.on_device = was_on_device;
       return std::move(status).with_context("bind");
     }
   }
-  impl_->pointers_stale = true;
+  pointers_stale = true;
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/plan_validator.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -154,13 +155,14 @@ Status Validator::check_quant(const Slot& slot) {
 Status Validator::check_bindings() {
   if (plan_.inputs.size() > kMaxOperands || plan_.outputs.size() > kMaxOperands)
     return bad("inputs and outputs", "more than " + std::to_string(kMaxOperands));
-  std::unordered_set<std::string_view> names;
-  for (const auto& [list, home] : {std::pair(&plan_.inputs, Slot::Home::kInput), {&plan_.outputs, Slot::Home::kOutput}})
+  for (const auto& [list, home] : {std::pair(&plan_.inputs, Slot::Home::kInput), {&plan_.outputs, Slot::Home::kOutput}}) {
+    std::unordered_set<std::string_view> names;  // an input that goes out again has its name twice
     for (uint32_t slot : *list) {
       if (slot >= plan_.slots.size()) return bad("inputs and outputs", "a tensor does not exist");
       if (plan_.slots[slot].home != home) return bad(name_of(plan_.slots[slot]), "its home is not that of an input or output");
-      if (depth_ == 0 && !names.insert(plan_.slots[slot].name).second) return bad(name_of(plan_.slots[slot]), "name of two inputs or outputs");
+      if (depth_ == 0 && !names.insert(plan_.slots[slot].name).second) return bad(name_of(plan_.slots[slot]), std::string("name of two ") + (home == Slot::Home::kInput ? "inputs" : "outputs"));
     }
+  }
   for (uint32_t slot : plan_.inputs) produced_by_[slot] = kGiven;
   std::vector<bool> is_output(plan_.slots.size());
   for (uint32_t slot : plan_.outputs) is_output[slot] = true;
@@ -176,6 +178,7 @@ Status Validator::check_bindings() {
 Status Validator::check_profile() {
   if (plan_.profile.size() != plan_.inputs.size()) return bad("profile", "needs one entry for each input");
   std::unordered_set<uint32_t> seen;
+  std::map<std::string_view, std::array<int64_t, 3>> ranges;  // by name
   for (const ProfileEntry& entry : plan_.profile) {
     if (entry.slot >= plan_.slots.size() || plan_.slots[entry.slot].home != Slot::Home::kInput || !seen.insert(entry.slot).second)
       return bad("profile", "an entry names no input, or one twice");
@@ -186,8 +189,16 @@ Status Validator::check_profile() {
     for (int i = 0; i < shape.rank; ++i) {
       const bool varies = shape[i] == Shape::kDynamic;
       const bool ordered = entry.min[i] <= entry.opt[i] && entry.opt[i] <= entry.max[i];
-      if (!ordered || (varies ? entry.min[i] < (depth_ == 0 ? 1 : 0) : entry.min[i] != shape[i] || entry.max[i] != shape[i]))
-        return bad(name_of(slot), "profile of dim " + std::to_string(i) + ": need 1 ≤ min ≤ opt ≤ max, and the dim itself where fixed");
+      if (!ordered || (varies ? entry.min[i] < 0 : entry.min[i] != shape[i] || entry.max[i] != shape[i]))
+        return bad(name_of(slot), "profile of dim " + std::to_string(i) + ": need 0 ≤ min ≤ opt ≤ max, and the dim itself where fixed");
+    }
+    if (entry.dim_names.empty()) continue;
+    if (depth_ != 0 || entry.dim_names.size() != static_cast<size_t>(shape.rank)) return bad(name_of(slot), "names of dims: need one for each dim of an input");
+    for (int i = 0; i < shape.rank; ++i) {
+      const std::string& dim_name = entry.dim_names[static_cast<size_t>(i)];
+      if (dim_name.size() > kMaxDimNameBytes || (!dim_name.empty() && shape[i] != Shape::kDynamic)) return bad(name_of(slot), "name of dim " + std::to_string(i) + ": too long, or of a fixed dim");
+      const std::array<int64_t, 3> range{entry.min[i], entry.opt[i], entry.max[i]};
+      if (!dim_name.empty() && ranges.emplace(dim_name, range).first->second != range) return bad(name_of(slot), "name of dim " + std::to_string(i) + ": another dim of that name has another range");
     }
   }
   return {};

@@ -185,8 +185,8 @@ TEST(ImportProfiles, WrongProfiles) {
   EXPECT_HAS(text_for(profile("z", {1}, {1}, {1})), "names no input of the model: got 'z', need one of 'x'");
   EXPECT_HAS(text_for(profile("x", {1, 3}, {1, 3}, {1, 3})), "wrong number of dims: got 1x3, need 4");
   EXPECT_HAS(text_for(profile("x", {1, 4, 8, 8}, {1, 4, 8, 8}, {1, 4, 8, 8})), "the model fixes dim 1: got 4:4:4, need 3");
-  EXPECT_HAS(text_for(profile("x", {1, 3, 8, 8}, {1, 3, 4, 8}, {1, 3, 8, 8})), "dim 2: got 8:4:8, need 1 ≤ min ≤ opt ≤ max");
-  EXPECT_HAS(text_for(profile("x", {0, 3, 8, 8}, {1, 3, 8, 8}, {1, 3, 8, 8})), "need 1 ≤ min");
+  EXPECT_HAS(text_for(profile("x", {1, 3, 8, 8}, {1, 3, 4, 8}, {1, 3, 8, 8})), "dim 2: got 8:4:8, need 0 ≤ min ≤ opt ≤ max");
+  EXPECT_HAS(text_for(profile("x", {2, 3, 8, 8}, {1, 3, 8, 8}, {1, 3, 8, 8})), "need 0 ≤ min");
 }
 
 }  // namespace

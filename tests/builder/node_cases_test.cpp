@@ -9,6 +9,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "builder/graph/graph_text.h"
 #include "builder/onnx/tensor_proto.h"
@@ -61,18 +62,7 @@ void read_attribute(std::istringstream& line, onnx::NodeProto& node) {
 }
 
 std::vector<NodeCase> parse_node_cases(std::istream& text) {
-  std::vector<NodeCase> cases;
-  for (std::string row; std::getline(text, row);) {
-    std::istringstream line(row);
-    std::string word;
-    if (!(line >> word) || word[0] == '#') continue;
-    if (word == "case") {
-      cases.emplace_back();
-      line >> cases.back().name;
-      continue;
-    }
-    SCOPED_TRACE(row.substr(0, 100));
-    NodeCase& c = cases.back();
+  return parse_cases<NodeCase>(text, [](NodeCase& c, std::string word, std::istringstream& line) {
     auto& graph = c.model.graph();
     if (word == "node") {
       line >> word;
@@ -83,15 +73,15 @@ std::vector<NodeCase> parse_node_cases(std::istream& text) {
       }
     } else if (word == "attr") {
       read_attribute(line, *graph.mutable_node(0));
-    } else if (word == "tol") {
-      line >> c.tolerance;
+    } else if (word != "in" && word != "const" && word != "out") {
+      ADD_FAILURE() << "unknown line '" << word << "'";
     } else {
       CaseTensor tensor = parse_case_tensor(line);
       onnx::NodeProto& node = *graph.mutable_node(0);
       const bool is_output = word == "out";
       const std::string name = (is_output ? "o" : "i") + std::to_string(is_output ? node.output_size() : node.input_size());
       (is_output ? node.add_output() : node.add_input())->assign(tensor.present ? name : "");
-      if (!tensor.present) continue;
+      if (!tensor.present) return;
       if (word == "const") {
         auto& initialiser = *graph.add_initializer();
         initialiser.set_name(name);
@@ -107,8 +97,7 @@ std::vector<NodeCase> parse_node_cases(std::istream& text) {
         c.inputs.push_back(std::move(tensor));
       }
     }
-  }
-  return cases;
+  });
 }
 
 // Runs the graph node by node; gives its outputs.
@@ -166,6 +155,46 @@ void expect_outputs(const NodeCase& c, const std::vector<CaseTensor>& outputs, d
 Status run_passes_on(Graph& graph) {
   INGOT_TRY(run_float_passes(graph, {}));
   return run_quantise_passes(graph, {});
+}
+
+// Versions of each operator, by tests/cases/onnx_versions.txt.
+std::map<std::string, std::set<int64_t>> read_versions() {
+  std::map<std::string, std::set<int64_t>> versions;
+  std::ifstream file(std::string(INGOT_SOURCE_DIR) + "/tests/cases/onnx_versions.txt");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string op;
+    int64_t version = 0;
+    if (words >> op >> version) versions[op].insert(version);
+  }
+  return versions;
+}
+
+// What an operator means is decided by its own version, never by the model's opset: at each opset until its next version a node
+// becomes the same graph.
+TEST(NodeCases, MeanTheSameAtEveryOpsetOfTheirVersion) {
+  constexpr int64_t kNewest = 28;
+  const auto versions = read_versions();
+  std::ifstream file(std::string(INGOT_SOURCE_DIR) + "/tests/cases/nodes/versions.txt");
+  int compared = 0;
+  for (NodeCase& c : parse_node_cases(file)) {
+    SCOPED_TRACE(c.name);
+    auto& opset = *c.model.model.mutable_opset_import(0);
+    const std::string& op = c.model.graph().node(0).op_type();
+    ASSERT_TRUE(versions.contains(op));
+    const auto next = versions.at(op).upper_bound(opset.version());
+    const int64_t end = next == versions.at(op).end() ? kNewest + 1 : *next;
+    const auto first = c.model.import();
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    for (int64_t version = opset.version() + 1; version < end; ++version) {
+      opset.set_version(version);
+      const auto graph = c.model.import();
+      ASSERT_TRUE(graph.ok()) << version << ": " << graph.status().message();
+      EXPECT_EQ(to_text(*graph), to_text(*first)) << "at opset " << version;
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 3000);
 }
 
 struct NodeFile {

@@ -128,6 +128,47 @@ class ModelMaker {
   onnx::ModelProto model;
 };
 
+// The graph of a branch or a loop.
+class Body {
+ public:
+  Body& input(const std::string& name) { return graph_.add_input()->set_name(name), *this; }
+  Body& output(const std::string& name) { return graph_.add_output()->set_name(name), *this; }
+  Body& node(const std::string& op, std::initializer_list<const char*> inputs, std::initializer_list<const char*> outputs) {
+    last(op, inputs, outputs);
+    return *this;
+  }
+  Body& choice(const char* condition, const char* result, const Body& on_true, const Body& on_false) {
+    NodeMaker node(last("If", {condition}, {result}));
+    *node.attribute("then_branch", onnx::AttributeProto::GRAPH).mutable_g() = on_true.graph_;
+    *node.attribute("else_branch", onnx::AttributeProto::GRAPH).mutable_g() = on_false.graph_;
+    return *this;
+  }
+  template <class T>
+  Body& constant(const std::string& name, std::initializer_list<int64_t> dims, const std::vector<T>& values) {
+    auto& tensor = *graph_.add_initializer();
+    tensor.set_name(name);
+    fill_tensor(tensor, dims, values);
+    return *this;
+  }
+  const onnx::GraphProto& graph() const { return graph_; }
+
+ private:
+  onnx::NodeProto& last(const std::string& op, std::initializer_list<const char*> inputs, std::initializer_list<const char*> outputs) {
+    auto& node = *graph_.add_node();
+    node.set_op_type(op);
+    for (const char* name : inputs) node.add_input(name);
+    for (const char* name : outputs) node.add_output(name);
+    return node;
+  }
+  onnx::GraphProto graph_;
+};
+
+inline void set_branches(NodeMaker node, const Body& on_true, const Body& on_false) {
+  *node.attribute("then_branch", onnx::AttributeProto::GRAPH).mutable_g() = on_true.graph();
+  *node.attribute("else_branch", onnx::AttributeProto::GRAPH).mutable_g() = on_false.graph();
+}
+inline void set_body(NodeMaker node, const Body& body) { *node.attribute("body", onnx::AttributeProto::GRAPH).mutable_g() = body.graph(); }
+
 // The one live node that makes the value, null if there is none.
 inline const Node* maker_of(const Graph& graph, const std::string& value) { return graph.producer(graph.find_value(value)); }
 template <class Params>

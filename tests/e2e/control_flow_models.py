@@ -51,10 +51,11 @@ def model(main, opset=17):
 
 
 class Case:
-    """steps(outputs of the step before, or None) gives the next inputs, or None at the end. bad: what the build must say instead."""
+    """steps(outputs of the step before, or None) gives the next inputs, or None at the end. fails: what the build must say instead.
+    too_much: inputs that a run must refuse for a limit of 'y'."""
 
-    def __init__(self, net, steps, options=(), modes=MODES, fails=None):
-        self.net, self.steps, self.options, self.modes, self.fails = net, steps, list(options), modes, fails
+    def __init__(self, net, steps, options=(), modes=MODES, fails=None, too_much=()):
+        self.net, self.steps, self.options, self.modes, self.fails, self.too_much = net, steps, list(options), modes, fails, too_much
 
 
 def each(*feeds):
@@ -304,8 +305,66 @@ def bounded():
     return Case(grows_without_bound(), each(*feeds), ["--limit", "y=8x3"])
 
 
+def limited_if():
+    """A limit for what a branch makes without a bound of its own, given by the name of the If's output; and what is beyond it."""
+    then_branch = graph([node("Range", "zero,n,one", "t")], ["t"])
+    else_branch = graph([node("Slice", "x,first,count", "e")], ["e"])
+    main = graph([node("If", "c", "y", then_branch=then_branch, else_branch=else_branch), node("Mul", "y,two", "z")], [("z", F, [None])],
+                 [("c", B, []), ("n", F, []), ("count", I, [1]), ("x", F, [50])],
+                 [constant("zero", 0, np.float32), constant("one", 1, np.float32), constant("two", 2, np.float32), constant("first", [0], np.int64)])
+    feed = lambda c, n, count: {"c": np.array(c), "n": np.array(n, np.float32), "count": np.array([count]), "x": f32(50)}
+    return Case(model(main), each(feed(True, 5, 1), feed(False, 5, 6), feed(True, 8, 50), feed(True, 0, 0)), ["--limit", "y=8"],
+                too_much=[feed(True, 9, 1), feed(False, 1, 9)])
+
+
+def limited_if_of_known_condition():
+    """The same where the condition is known: the branch's nodes stand in the network itself."""
+    then_branch = graph([node("Range", "zero,n,one", "t")], ["t"])
+    else_branch = graph([node("Neg", "x", "e")], ["e"])
+    main = graph([node("If", "yes", "y", then_branch=then_branch, else_branch=else_branch), node("Mul", "y,two", "z")], [("z", F, [None])],
+                 [("n", F, []), ("x", F, [3])],
+                 [constant("zero", 0, np.float32), constant("one", 1, np.float32), constant("two", 2, np.float32), constant("yes", True)])
+    feed = lambda n: {"n": np.array(n, np.float32), "x": f32(3)}
+    return Case(model(main), each(feed(5), feed(8)), ["--limit", "y=8"], too_much=[feed(9)])
+
+
+def limited_loop():
+    """Limits of a loop's stacked output, of its rows as of their width, where neither has a bound of its own."""
+    body = loop_body([node("Range", "x,width,one", "e")], ["e"], [])
+    main = graph([node("Loop", "count,", "y", body=body), node("Neg", "y", "z")], [("z", F, [None, None])],
+                 [("count", I, []), ("width", F, []), ("x", F, [])], [constant("one", 1, np.float32)])
+    feed = lambda n, w: {"count": np.array(n, np.int64), "width": np.array(w, np.float32), "x": np.array(0, np.float32)}
+    return Case(model(main), each(feed(2, 5), feed(4, 6), feed(1, 1)), ["--limit", "y=4x6"], too_much=[feed(5, 1), feed(1, 7)])
+
+
+def limited_scan():
+    """A limit of what a scan stacks: the width of its rows."""
+    body = graph([node("Add", "s,e", "s2"), node("Range", "zero,width,one", "p")], ["s2", "p"], [("s", F, []), ("e", F, [])])
+    main = graph([node("Scan", "s0,x", "s1,y", body=body, num_scan_inputs=1), node("Neg", "y", "z")], [("s1", F, []), ("z", F, [5, None])],
+                 [("s0", F, []), ("x", F, [5]), ("width", F, [])], [constant("zero", 0, np.float32), constant("one", 1, np.float32)])
+    feed = lambda w: {"s0": np.array(2, np.float32), "x": f32(5), "width": np.array(w, np.float32)}
+    return Case(model(main), each(feed(3), feed(6)), ["--limit", "y=5x6"], too_much=[feed(7)])
+
+
+def state_by_data():
+    """A state whose length is data, held by a limit: each round keeps the positive elements of what is left, less one."""
+    body = loop_body([node("Greater", "h,zero", "keep"), node("Compress", "h,keep", "kept"), node("Sub", "kept,one", "h2")], ["h2"], [("h", F, [None])])
+    main = graph([node("Loop", "count,,x", "y", body=body)], [("y", F, [None])], [("count", I, []), ("x", F, [12])],
+                 [constant("zero", 0, np.float32), constant("one", 1, np.float32)])
+    x = np.arange(12).astype(np.float32)
+    return Case(model(main), each(*({"count": np.array(n, np.int64), "x": x} for n in (0, 1, 3))), ["--limit", "y=12"])
+
+
+def input_goes_out():
+    """Inputs among the outputs, in the model's order and under their own names, beside one that another tensor has already."""
+    main = graph([node("Relu", "x", "y"), node("Neg", "x", "x.output")], [("x", F, ["n", 3]), ("y", F, ["n", 3]), ("state", I, [2]), ("x.output", F, ["n", 3])],
+                 [("state", I, [2]), ("x", F, ["n", 3])])
+    return Case(model(main), each(*({"state": np.array([n, 7]), "x": f32(n, 3)} for n in (1, 4))), ["--profile", "x=1x3:2x3:4x3"])
+
+
 CASES = [if_with_captures, if_with_two_shapes, if_by_shape, nested_captures, loop_by_count, loop_by_condition, loop_stacks_by_shape, loop_grows,
-         loop_stacks_by_condition, loops_within, scan_all, scan_of_opset_8, scan_with_lengths, voice_detector, merged_decoder, unbounded, bounded]
+         loop_stacks_by_condition, loops_within, scan_all, scan_of_opset_8, scan_with_lengths, voice_detector, merged_decoder, unbounded, bounded,
+         limited_if, limited_if_of_known_condition, limited_loop, limited_scan, state_by_data, input_goes_out]
 
 
 def run(*command):
@@ -335,19 +394,30 @@ def check(make, folder):
             continue
         if built.returncode != 0:
             return f"{mode}: build: {built.stderr.strip()}"
-        before, step = None, 0
-        while (feed := case.steps(before)) is not None:
-            want = session.run(None, feed)
+        if "warning" in built.stderr:
+            return f"{mode}: build: {built.stderr.strip()}"
+
+        def run_engine(feed):
             files = []
             for i, tensor in enumerate(case.net.graph.input):
                 files.append(folder / f"in_{i}.pb")
                 files[-1].write_bytes(numpy_helper.from_array(feed[tensor.name], tensor.name).SerializeToString())
-            done = run(BIN / "engine-run", engine, "--inputs", ",".join(map(str, files)), "--outputs-dir", folder / "out")
+            return run(BIN / "engine-run", engine, "--inputs", ",".join(map(str, files)), "--outputs-dir", folder / "out")
+        for k, feed in enumerate(case.too_much):
+            done = run_engine(feed)
+            if done.returncode != 1 or not any(word in done.stderr for word in ("need at most", "within", "no room")):
+                return f"{mode}, beyond the limit, {k}: exit status {done.returncode}: {done.stderr.strip()}"
+        before, step = None, 0
+        while (feed := case.steps(before)) is not None:
+            want = session.run(None, feed)
+            done = run_engine(feed)
             if done.returncode != 0:
                 return f"{mode}, step {step}: run: {done.stderr.strip()}"
             for i, answer in enumerate(want):
                 tensor = onnx.TensorProto()
                 tensor.ParseFromString((folder / f"out/out_{i}.pb").read_bytes())
+                if tensor.name != case.net.graph.output[i].name:
+                    return f"output {i} is called {tensor.name!r}, need {case.net.graph.output[i].name!r}"
                 if wrong := compare(numpy_helper.to_array(tensor), answer):
                     return f"{mode}, step {step}, output {i}: {wrong}"
             before, step = want, step + 1

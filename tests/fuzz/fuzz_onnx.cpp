@@ -11,6 +11,7 @@
 #include "builder/onnx/import_model.h"
 #include "builder/onnx/tensor_proto.h"
 #include "mutate_onnx.h"
+#include "seed_models.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
@@ -26,87 +27,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 #ifndef INGOT_LIBFUZZER
-namespace {
-
-// What to start from when no files are given: convolution, shape arithmetic, quantisation, control flow.
-std::string built_in_seed() {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  model.add_opset_import()->set_version(13);
-  auto& graph = *model.mutable_graph();
-  auto& tensor = *graph.add_input();
-  tensor.set_name("x");
-  tensor.mutable_type()->mutable_tensor_type()->set_elem_type(1);
-  for (int64_t dim : {1, 2, 8, 8}) tensor.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(dim);
-  const auto constant = [&](const char* name, int type, std::vector<int64_t> dims, size_t bytes) {
-    auto& proto = *graph.add_initializer();
-    proto.set_name(name);
-    proto.set_data_type(type);
-    for (int64_t dim : dims) proto.add_dims(dim);
-    proto.set_raw_data(std::string(bytes, '\1'));
-  };
-  const auto node = [&](const char* op, std::vector<const char*> inputs, const char* output) -> onnx::NodeProto& {
-    auto& proto = *graph.add_node();
-    proto.set_op_type(op);
-    for (const char* name : inputs) proto.add_input(name);
-    proto.add_output(output);
-    return proto;
-  };
-  const auto integers = [](onnx::NodeProto& proto, const char* name, std::vector<int64_t> values) {
-    auto& attribute = *proto.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx::AttributeProto::INTS);
-    for (int64_t value : values) attribute.add_ints(value);
-  };
-  constant("w", 1, {2, 2, 3, 3}, 144);
-  constant("i", 7, {1}, 8);
-  constant("s", 1, {}, 4);
-  constant("one", 7, {1}, 8);
-  graph.mutable_initializer(graph.initializer_size() - 1)->set_raw_data(std::string("\1\0\0\0\0\0\0\0", 8));
-  constant("z", 2, {}, 1);
-  integers(node("Conv", {"x", "w"}, "a"), "pads", {1, 1, 1, 1});
-  integers(node("MaxPool", {"a"}, "b"), "kernel_shape", {2, 2});
-  node("Shape", {"b"}, "c");
-  node("Gather", {"c", "i"}, "d");
-  node("Expand", {"s", "d"}, "e");
-  node("QuantizeLinear", {"b", "s", "z"}, "f");
-  node("DequantizeLinear", {"f", "s", "z"}, "g");
-  node("Mul", {"g", "s"}, "h");
-  node("Softmax", {"h"}, "y");
-  const auto body = [](onnx::NodeProto& owner, const char* name, std::vector<const char*> inputs, std::vector<std::vector<const char*>> nodes,
-                       std::vector<const char*> outputs) {
-    auto& attribute = *owner.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx::AttributeProto::GRAPH);
-    for (const char* input : inputs) attribute.mutable_g()->add_input()->set_name(input);
-    for (const auto& parts : nodes) {  // operator, result, operands
-      auto& proto = *attribute.mutable_g()->add_node();
-      proto.set_op_type(parts[0]);
-      proto.add_output(parts[1]);
-      for (size_t i = 2; i < parts.size(); ++i) proto.add_input(parts[i]);
-    }
-    for (const char* output : outputs) attribute.mutable_g()->add_output()->set_name(output);
-  };
-  auto& loop = node("Loop", {"one", "", "h"}, "k");
-  loop.add_output("l");
-  body(loop, "body", {"n", "go", "v"}, {{"Add", "v2", "v", "s"}, {"Mul", "v3", "v2", "h"}}, {"go", "v2", "v3"});
-  node("ReduceMax", {"h"}, "m");
-  node("Cast", {"m"}, "q").add_attribute()->set_name("to");
-  graph.mutable_node(graph.node_size() - 1)->mutable_attribute(0)->set_i(9);
-  node("Reshape", {"q", "one"}, "r");
-  auto& choice = node("If", {"r"}, "o");
-  body(choice, "then_branch", {}, {{"Relu", "t", "k"}}, {"t"});
-  body(choice, "else_branch", {}, {{"Concat", "u", "k", "k"}}, {"u"});
-  auto& axis = *choice.mutable_attribute(1)->mutable_g()->mutable_node(0)->add_attribute();
-  axis.set_name("axis");
-  axis.set_type(onnx::AttributeProto::INT);
-  axis.set_i(0);
-  for (const char* name : {"y", "e", "l", "o"}) graph.add_output()->set_name(name);
-  return model.SerializeAsString();
-}
-
-}  // namespace
-
 int main(int count, char** arguments) {
   double seconds = 60;
   uint64_t seed = 1;
@@ -124,7 +44,7 @@ int main(int count, char** arguments) {
       LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(seeds.back().data()), seeds.back().size());
     }
   }
-  if (seeds.empty()) seeds.push_back(built_in_seed());
+  if (seeds.empty()) seeds = ingot::seed_models();
   std::mt19937_64 random(seed);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   uint64_t runs = 0;

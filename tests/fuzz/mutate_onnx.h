@@ -94,7 +94,27 @@ inline onnx::GraphProto& any_graph(onnx::GraphProto& graph, std::mt19937_64& ran
   return any_graph(*inside[random() % inside.size()], random);
 }
 
+inline void mutate_function(onnx::FunctionProto& function, std::mt19937_64& random) {
+  if (function.node_size() == 0) return;
+  auto& node = *function.mutable_node(static_cast<int>(random() % static_cast<uint64_t>(function.node_size())));
+  switch (random() % 5) {
+    case 0: node.set_op_type(random() % 2 ? function.name() : any_operator(random)); break;  // the first calls itself
+    case 1: node.set_domain(random() % 2 ? function.domain() : ""); break;
+    case 2: node.add_input(function.input_size() ? function.input(0) : "x"); break;
+    case 3: function.add_output(node.output_size() ? node.output(0) : "y"); break;
+    default:
+      if (node.attribute_size()) mutate_attribute(*node.mutable_attribute(0), random);
+  }
+}
+
 inline void mutate_model(onnx::ModelProto& model, std::mt19937_64& random) {
+  if (model.functions_size() && random() % 4 == 0)
+    mutate_function(*model.mutable_functions(static_cast<int>(random() % static_cast<uint64_t>(model.functions_size()))), random);
+  if (model.graph().sparse_initializer_size() && random() % 4 == 0) {
+    auto& sparse = *model.mutable_graph()->mutable_sparse_initializer(0);
+    if (random() % 3 == 0) sparse.add_dims(odd_number(random));
+    else mutate_tensor(random() % 2 ? *sparse.mutable_values() : *sparse.mutable_indices(), random);
+  }
   auto& graph = any_graph(*model.mutable_graph(), random);
   std::vector<std::string> names;
   for (const auto& input : model.graph().input()) names.push_back(input.name());

@@ -138,23 +138,33 @@ inline FieldValue parse_case_field(const std::string& text) {
   return std::strtod(text.c_str(), nullptr);
 }
 
-inline std::vector<OpCase> parse_op_cases(std::istream& text) {
-  std::vector<OpCase> cases;
+// The frame of all such tables: `case <name>` opens a case, '#' a comment, `tol` is a case's tolerance; any other line is read by
+// read_line(case, first word, the rest).
+template <class Case, class ReadLine>
+std::vector<Case> parse_cases(std::istream& text, ReadLine&& read_line) {
+  std::vector<Case> cases;
   for (std::string row; std::getline(text, row);) {
     std::istringstream line(row);
     std::string word;
     if (!(line >> word) || word[0] == '#') continue;
+    SCOPED_TRACE(row.substr(0, 100));
     if (word == "case") {
       cases.emplace_back();
       line >> cases.back().name;
-      continue;
-    }
-    SCOPED_TRACE(row.substr(0, 100));
-    if (cases.empty()) {
+    } else if (cases.empty()) {
       ADD_FAILURE() << "a line before the first case";
       break;
+    } else if (word == "tol") {
+      line >> cases.back().tolerance;
+    } else {
+      read_line(cases.back(), word, line);
     }
-    OpCase& c = cases.back();
+  }
+  return cases;
+}
+
+inline std::vector<OpCase> parse_op_cases(std::istream& text) {
+  return parse_cases<OpCase>(text, [](OpCase& c, std::string word, std::istringstream& line) {
     if (word == "op") {
       line >> c.op;
       while (line >> word) {
@@ -165,16 +175,13 @@ inline std::vector<OpCase> parse_op_cases(std::istream& text) {
       c.inputs.push_back(parse_case_tensor(line));
     } else if (word == "out") {
       c.outputs.push_back(parse_case_tensor(line));
-    } else if (word == "tol") {
-      line >> c.tolerance;
     } else if (word == "refused" || word == "fails") {
       c.rule_fails = word == "refused";
       std::getline(line >> std::ws, c.expected_error);
     } else {
       ADD_FAILURE() << "unknown line '" << word << "'";
     }
-  }
-  return cases;
+  });
 }
 
 inline void expect_equal_tensors(const CaseTensor& got, const CaseTensor& want, double tolerance) {

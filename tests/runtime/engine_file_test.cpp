@@ -130,6 +130,16 @@ TEST(EngineFile, SeveralProfilesInOneFile) {
   EXPECT_EQ(engine->inputs()[0].max, (Shape{5, 4}));
 }
 
+TEST(EngineFile, NamesOfDimsAreKept) {
+  HandMadePlan made = shape_chain_plan();
+  made.plan().profile[0].dim_names = {"rows", ""};
+  const std::vector<std::byte> bytes = encode(made.plan());
+  const auto memory = aligned_copy(bytes.data(), bytes.size());
+  Expected<Engine> engine = Engine::load({memory.get(), bytes.size()});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  EXPECT_EQ(engine->inputs()[0].dim_names, (std::vector<std::string>{"rows", ""}));
+}
+
 TEST(EngineFile, ProfilesThatDisagreeAreRefused) {
   const auto error = [](auto&& edit) {
     OwnedPlan plans = with_profiles(shape_chain_plan_for(1, 1, 1), shape_chain_plan_for(2, 3, 5));
@@ -197,7 +207,7 @@ TEST(EngineFile, DamageIsNamed) {
   expect(error([](auto& b) { b.back() ^= std::byte{1}; }), "section 'blobs': checksum does not match");
   const Status version = error([](auto& b) { b[8] = std::byte{3}; });
   EXPECT_EQ(version.code(), StatusCode::kVersionMismatch);
-  EXPECT_EQ(version.message(), "engine: format 3.2 is newer than this runtime: got 3.2, need 1.x; "
+  EXPECT_EQ(version.message(), "engine: format 3.3 is newer than this runtime: got 3.3, need 1.x; "
                                "rebuild the engine or update the runtime");
   std::vector<std::byte> shifted(good.size() + 64);
   const auto memory = aligned_copy(shifted.data(), shifted.size());
@@ -220,6 +230,9 @@ TEST(EngineFile, SurvivesTwentyThousandMutations) {
   std::vector<std::vector<std::byte>> seeds;
   for (const auto make : {add_relu_plan, shape_chain_plan, channels_last_plan, conv_plan}) seeds.push_back(encode(make().plan()));
   seeds.push_back(encode(with_profiles(shape_chain_plan_for(1, 1, 1), shape_chain_plan_for(2, 3, 5))));
+  HandMadePlan named = shape_chain_plan();
+  named.plan().profile[0].dim_names = {"rows", ""};
+  seeds.push_back(encode(named.plan()));
   std::mt19937_64 random(20240607);
   const auto below = [&](uint64_t n) { return random() % n; };
   int loaded = 0;

@@ -121,5 +121,60 @@ TEST(Profiles, EveryKindOfStepMayHaveSeveral) {
   }
 }
 
+// Dims of one name are one size in every run, and errors name them.
+TEST(Profiles, DimsOfOneNameAreEqual) {
+  HandMadePlan made = pair_plan(1, 6);
+  for (ProfileEntry& entry : made.plan().profile) entry.dim_names = {"rows", ""};
+  Expected<Engine> engine = make_engine(made.finish(), {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  EXPECT_EQ(engine->inputs()[1].dim_names, (std::vector<std::string>{"rows", ""}));
+  Expected<ExecutionContext> context = engine->create_context();
+  for (const char* name : {"v", "w"}) (void)context->input_buffer(name), (void)context->output_buffer(std::string("minus ") + name);
+  ASSERT_TRUE(context->run().ok());
+  ASSERT_TRUE(context->set_shape("v", {3, 4}).ok());
+  EXPECT_EQ(context->run().message(), "input 'w' dim 0 (rows): got 1, need 3, the size of input 'v' dim 0 (rows)");
+  ASSERT_TRUE(context->set_shape("w", {3, 4}).ok());
+  EXPECT_TRUE(context->run().ok());
+  EXPECT_EQ(context->set_shape("w", {7, 4}).message(), "input 'w' dim 0 (rows): got 7, need 1…6");
+  // Other names, other sizes.
+  made.plan().profile[1].dim_names = {"columns", ""};
+  engine = make_engine(made.finish(), {});
+  ASSERT_TRUE(engine.ok());
+  context = engine->create_context();
+  for (const char* name : {"v", "w"}) (void)context->input_buffer(name), (void)context->output_buffer(std::string("minus ") + name);
+  ASSERT_TRUE(context->set_shape("v", {3, 4}).ok());
+  EXPECT_TRUE(context->run().ok());
+  // A sum.
+  made.plan().profile[1].dim_names = {"2*rows+1", ""};
+  engine = make_engine(made.finish(), {});
+  ASSERT_TRUE(engine.ok());
+  context = engine->create_context();
+  for (const char* name : {"v", "w"}) (void)context->input_buffer(name), (void)context->output_buffer(std::string("minus ") + name);
+  ASSERT_TRUE(context->set_shape("v", {2, 4}).ok());
+  EXPECT_EQ(context->run().message(), "input 'w' dim 0 (2*rows+1): got 1, need 5");
+  ASSERT_TRUE(context->set_shape("w", {5, 4}).ok());
+  EXPECT_TRUE(context->run().ok());
+  made.plan().profile[1].dim_names = {"rows", ""};
+  made.plan().profile[1].opt[0] = 2;
+  EXPECT_NE(make_engine(made.finish(), {}).status().message().find("another dim of that name has another range"), std::string_view::npos);
+}
+
+TEST(Profiles, MayBeginAtZero) {
+  Expected<Engine> engine = make_engine(pair_plan(0, 6).finish(), {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  Expected<ExecutionContext> context = engine->create_context();
+  for (const int64_t rows : {0, 2, 0}) {
+    for (const char* name : {"v", "w"}) {
+      ASSERT_TRUE(context->set_shape(name, {rows, 4}).ok());
+      (void)context->input_buffer(name), (void)context->output_buffer(std::string("minus ") + name);
+    }
+    EXPECT_TRUE(context->run().ok()) << rows;
+    EXPECT_EQ(*context->shape("minus v"), (Shape{rows, 4}));
+  }
+  // Nothing needs no memory.
+  Expected<ExecutionContext> bare = engine->create_context();
+  EXPECT_TRUE(bare->run().ok());
+}
+
 }  // namespace
 }  // namespace ingot

@@ -2,7 +2,9 @@
 //
 // Dynamic dimensions are handled by probes: all types are inferred at a few concrete input shapes (the profile's min, opt,
 // max and a point between). What agrees at every probe is static, what differs is kDynamic. Values of shape arithmetic are
-// computed at every probe too; one that agrees everywhere is a constant.
+// computed at every probe too; one that agrees everywhere is a constant. Beside that every dim that varies, and every element of
+// shape arithmetic, is a formula over the inputs' dims where one is known (symbolic_dims.h): dims that agree at the probes by
+// chance have different formulas, and only equal formulas count as equal.
 //
 // Late dimensions depend on data: what NonZero finds, say. A probe's shape has their upper bound, and the merged type kDynamic;
 // shape arithmetic on them has bounds in place of values.
@@ -18,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "builder/graph/symbolic_dims.h"
 #include "ingot/kernel.h"
 #include "ingot/types.h"
 #include "runtime/ops/op.h"
@@ -46,6 +49,8 @@ struct Value {
     std::shared_ptr<const Blob> least, most;
   };
   std::vector<Bounds> probe_bounds;
+  std::vector<DimId> dims;                // where dims vary: a formula for each
+  std::vector<DimId> elements;            // of shape arithmetic: a formula for each element; empty: not known
   bool is_input = false, is_output = false;
 };
 
@@ -72,12 +77,19 @@ class Graph {
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }
   size_t probe_count() const { return probe_count_; }
+  // The formulas that dims and elements name; those of a graph and of the bodies in it are in one place.
+  SymbolicDims& symbols() const { return *symbols_; }
   const std::string& model_hash() const { return model_hash_; }
   void set_model_hash(std::string hash) { model_hash_ = std::move(hash); }
   // The user's limits of late dims, by tensor: kDynamic in a dim without one.
   const std::map<std::string, Shape>& limits() const { return limits_; }
   void set_limits(std::map<std::string, Shape> limits) { limits_ = std::move(limits); }
+  // A tensor of this graph that is also known by another name, as a body's output by that of the node: what limits that one,
+  // from dim `first_dim` on, limits it too.
+  void share_limit(const std::string& name, const std::string& tensor, int first_dim = 0);
   std::vector<std::string> unused_limits() const;  // of this graph and the bodies in it
+  // What the model calls an output. Its value has another name where an input has that one already.
+  const std::string& output_name(ValueId output) const;
 
   // Live nodes, producers before users; ties by id.
   std::vector<NodeId> topological_order() const;
@@ -95,6 +107,10 @@ class Graph {
     const auto& shapes = values_[id].probe_shapes;
     return shapes[shapes.size() > static_cast<size_t>(probe) ? static_cast<size_t>(probe) : 0];
   }
+  // No dim grows beyond: the largest size at any of the points where formulas have values.
+  Shape largest_shape(ValueId id) const;
+  // "f32[batch, 2*seq+1, 64]"
+  std::string formula_text(ValueId id) const;
   // Known at every probe but not constant: shape arithmetic that the runtime does when shapes are set.
   bool is_shape_value(ValueId id) const {
     return id != kNone && !values_[id].constant && !values_[id].probe_values.empty();
@@ -106,14 +122,18 @@ class Graph {
 
  private:
   friend class GraphEditor;
+  void note_used_limit(const std::string& tensor);
   void add_used_limits(std::set<std::string>& used) const;
   std::vector<Node> nodes_;
   std::vector<Value> values_;
   std::vector<ValueId> inputs_, outputs_;
   size_t probe_count_ = 1;
+  std::shared_ptr<SymbolicDims> symbols_ = std::make_shared<SymbolicDims>();
   std::string model_hash_;
   std::map<std::string, Shape> limits_;
+  std::map<std::string, std::string> output_names_;  // by value name, where they differ
   std::set<std::string> used_limits_;
+  std::map<std::string, std::string> shared_limits_;  // tensor → the name that the limit was given for
   std::unordered_map<std::string, uint32_t> names_;  // taken names → last suffix given
 };
 

@@ -6,7 +6,6 @@
 
 #include "builder/graph/graph.h"
 #include "ingot/status.h"
-#include "runtime/ops/shape_bounds.h"
 
 namespace ingot {
 
@@ -17,13 +16,19 @@ class GraphEditor {
 
   // Names are made unique by a suffix where needed.
   // probe_shapes: one concrete shape for each probe; all inputs of a graph have the same number (1 or 4).
-  ValueId add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes);
+  // dims: a formula for each, which has these sizes at the probes. Without them dims of equal ranges are equal.
+  ValueId add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, std::vector<DimId> dims = {});
   // An input of a body: what its node is given, an element of it, or a state. Late dims: probe_shapes have an upper bound.
-  ValueId add_body_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, uint32_t late_dims = 0);
+  // dims: their formulas, kNoDim for one that has none.
+  ValueId add_body_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, uint32_t late_dims = 0,
+                         std::vector<DimId> dims = {});
   // One that stands for a value outside, with all that is known of it.
   ValueId add_body_input(const Value& outside);
-  // Before anything is added: a body has as many probes as the graph around it, whatever its inputs are.
-  void set_probe_count(size_t count) { graph_.probe_count_ = count; }
+  // Before anything is added: a body has as many probes as the graph around it, whatever its inputs are, and its formulas.
+  void begin_body(const Graph& outer) {
+    graph_.probe_count_ = outer.probe_count_;
+    graph_.symbols_ = outer.symbols_;
+  }
   ValueId add_constant(std::string name, TensorType type, Blob bytes);
   ValueId add_constant(std::string name, DataType dtype, Shape shape, std::shared_ptr<const Blob> bytes);
   template <class T>
@@ -45,6 +50,7 @@ class GraphEditor {
   Expected<ValueId> add_op(std::string name, OpParams params, std::vector<ValueId> inputs, std::string output_name);
 
   void mark_output(ValueId value);
+  void mark_output(ValueId value, std::string name);  // that users know it by
   void clear_outputs();  // no value is a graph output from now on
 
   // A node's body, to be edited by an editor of its own; what it takes and makes must stay as it is.
@@ -86,10 +92,5 @@ class GraphEditor {
   void remove_use(ValueId value, NodeId node);
   Graph& graph_;
 };
-
-// Every output type of the node as its type rule gives it now, with upper bounds of late dims. Of bodies only what
-// they take and make is looked at.
-Status infer_node(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
-                  std::span<BoundedOutput> outputs, std::span<const Graph> bodies = {});
 
 }  // namespace ingot

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "builder/graph/graph_editor.h"
+#include "builder/graph/infer_outputs.h"
 #include "builder/graph/text_statement.h"
 
 namespace ingot {
@@ -133,7 +134,7 @@ std::string node_text(const Graph& graph, const Node& node) {
   if (const std::string fields = to_string(node.params); !fields.empty()) text += ' ' + fields;
   if (node.name != default_name && !node.name.empty()) text += " @" + quoted_value_name(node.name).substr(1);
   if (has_storage) text += " : " + storage;
-  return text + '\n';
+  return text;
 }
 
 uint64_t next_random(uint64_t& state) {  // splitmix64
@@ -190,7 +191,7 @@ class GraphReader {
       while (statement.kind == TextStatement::kOp && at + 1 < statements.size() && statements[at + 1].kind == TextStatement::kBody) {
         if (depth == kMostBodiesWithin) return error(statements[at + 1], "bodies within bodies", "more", "at most 16");
         ParsedGraph body;
-        GraphEditor(body.graph).set_probe_count(parsed_.graph.probe_count());
+        GraphEditor(body.graph).begin_body(parsed_.graph);
         at += 2;
         INGOT_TRY(GraphReader(body, allow_unspecified_).read_all(statements, at, depth + 1));
         if (at == statements.size()) return error(statement, "body", "no end", "a line 'end'");
@@ -316,11 +317,20 @@ uint64_t hash_of(const Blob& bytes) {
 
 namespace {
 
-void print(const Graph& graph, const std::string& indent, std::string& text) {
+std::string comment(const Graph& graph, std::span<const ValueId> values) {
+  std::string text;
+  for (ValueId id : values)
+    if (id != kNone && !graph.value(id).dims.empty()) text += (text.empty() ? "  # " : ", ") + graph.formula_text(id);
+  return text;
+}
+
+void print(const Graph& graph, const std::string& indent, bool with_formulas, std::string& text) {
+  const auto end_line = [&](std::span<const ValueId> values) { text += (with_formulas ? comment(graph, values) : std::string()) + '\n'; };
   std::vector<bool> written(graph.value_count(), false);
   for (ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);
-    text += indent + quoted_value_name(value.name) + " = input " + type_text(value) + '\n';
+    text += indent + quoted_value_name(value.name) + " = input " + type_text(value);
+    end_line({&id, 1});
   }
   const auto write_constant = [&](ValueId id) {
     if (!graph.is_constant(id) || written[id]) return;
@@ -331,9 +341,10 @@ void print(const Graph& graph, const std::string& indent, std::string& text) {
     const Node& node = graph.node(id);
     for (ValueId input : node.inputs) write_constant(input);
     text += indent + node_text(graph, node);
+    end_line(node.outputs);
     for (const Graph& body : node.bodies) {
       text += indent + "body\n";
-      print(body, indent + "  ", text);
+      print(body, indent + "  ", with_formulas, text);
       text += indent + "end\n";
     }
   }
@@ -345,9 +356,9 @@ void print(const Graph& graph, const std::string& indent, std::string& text) {
 
 }  // namespace
 
-std::string to_text(const Graph& graph) {
+std::string to_text(const Graph& graph, bool with_formulas) {
   std::string text;
-  print(graph, "", text);
+  print(graph, "", with_formulas, text);
   return text;
 }
 

@@ -12,7 +12,8 @@ namespace ingot {
 
 // Live nodes in topological order; a constant stands before its first user. Constants of more than 16 elements print as
 // hash(…), so a print of them does not read back. Of a body's inputs what is known of their values is not written.
-std::string to_text(const Graph& graph);
+// with_formulas: behind each line, as a comment, the dims of what varies, as formulas.
+std::string to_text(const Graph& graph, bool with_formulas = false);
 
 struct ParsedGraph {
   Graph graph;

@@ -360,13 +360,16 @@ Expected<std::optional<Match>> find_match(const Graph& graph, const Rewrite& rew
   return PatternMatcher(graph, pattern, rewrite).match(root);
 }
 
+// Of what a rewrite promises to be the same; a formula may be found for one and not for the other.
+static bool same_at_probes(const Value& a, const Value& b) { return a.probe_shapes == b.probe_shapes && a.late_dims == b.late_dims; }
+
 Expected<NodeId> replace_root(const Match& match, GraphEditor& editor, OpParams params, std::vector<ValueId> inputs) {
   const ValueId result = match.result();
   const std::string name = editor.graph().node(match.root()).name;
   INGOT_ASSIGN(const auto added, editor.add_node(name, std::move(params), std::move(inputs), {editor.graph().value(result).name}));
   const ValueId made = added.outputs[0];
   const Value& have = editor.graph().value(made);
-  if (have.type.dtype != editor.graph().value(result).type.dtype || !same_shape(editor.graph(), made, result))
+  if (have.type.dtype != editor.graph().value(result).type.dtype || !same_at_probes(have, editor.graph().value(result)))
     return Status(StatusCode::kInternal, "replacing '" + name + "': type of the new node: got " + to_string(have.type) +
                                              ", need " + to_string(editor.graph().value(result).type));
   if (have.constant) {
@@ -381,7 +384,15 @@ Expected<NodeId> replace_root(const Match& match, GraphEditor& editor, OpParams 
 void fuse_root_into(const Match& match, GraphEditor& editor, NodeId node) { editor.take_output(node, 0, match.result()); }
 
 bool same_shape(const Graph& graph, ValueId a, ValueId b) {
-  return graph.value(a).probe_shapes == graph.value(b).probe_shapes && graph.value(a).late_dims == graph.value(b).late_dims;
+  const Value &x = graph.value(a), &y = graph.value(b);
+  // By formulas: what agrees at the probes alone may differ between them.
+  return x.type.shape == y.type.shape && x.dims == y.dims && x.late_dims == y.late_dims && x.probe_shapes == y.probe_shapes;
+}
+
+bool same_dim(const Graph& graph, ValueId a, int i, ValueId b, int k) {
+  const Value &x = graph.value(a), &y = graph.value(b);
+  if (x.type.shape[i] != y.type.shape[k]) return false;
+  return x.type.shape[i] != Shape::kDynamic || x.dims[static_cast<size_t>(i)] == y.dims[static_cast<size_t>(k)];
 }
 
 bool can_replace(const Graph& graph, ValueId from, ValueId to) {

@@ -70,10 +70,12 @@ Expected<std::optional<Match>> find_match(const Graph& graph, const Rewrite& rew
 Expected<NodeId> replace_root(const Match& match, GraphEditor& editor, OpParams params, std::vector<ValueId> inputs);
 // `node`, an earlier node of the match, makes the root's value from now on.
 void fuse_root_into(const Match& match, GraphEditor& editor, NodeId node);
-// Whether uses of `from` may read `to` instead: same type at every probe, and no graph output loses its own value.
+// Whether uses of `from` may read `to` instead: same type whatever the shapes, and no graph output loses its own value.
 bool can_replace(const Graph& graph, ValueId from, ValueId to);
-// Whether two values have the same shape at every probe.
+// Whether two values have the same shape whatever the inputs are, as their formulas tell.
 bool same_shape(const Graph& graph, ValueId a, ValueId b);
+// The same of dim i of a and dim k of b.
+bool same_dim(const Graph& graph, ValueId a, int i, ValueId b, int k);
 // A float constant of one element.
 std::optional<double> scalar_value(const Graph& graph, ValueId id);
 

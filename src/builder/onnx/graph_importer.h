@@ -63,14 +63,16 @@ class GraphImporter {
   struct LoopState {
     std::vector<Shape> shapes;  // at each probe, upper bounds in late dims
     uint32_t late = 0;
+    std::vector<DimId> dims;    // their formulas, or empty
   };
   std::vector<int64_t> most_rounds(ValueId count) const;
   Expected<bool> widen_states(const onnx::NodeProto& node, const GraphImporter& body, size_t first_state, ValueId count,
                               std::vector<LoopState>& states) const;
   Expected<bool> unroll_loop(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto, int index, int64_t count);
   Expected<bool> import_scan_body(const std::vector<ValueId>& values, size_t states, int index);
-  Expected<std::vector<ValueId>> add_scan(NodeImporter& view, const onnx::GraphProto& proto, const LoopParams& params,
-                                          const std::vector<ValueId>& values, int index);
+  void share_stacked_limits(const onnx::NodeProto& node, int states, int first);
+  Expected<std::vector<ValueId>> add_scan(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto,
+                                          const LoopParams& params, const std::vector<ValueId>& values, int index, bool named);
   Expected<std::vector<ValueId>> add_batched_scan(NodeImporter& view, const onnx::GraphProto& proto, const LoopParams& params,
                                                   const std::vector<ValueId>& values, int index);
   Status mask_behind(ValueId length_outside, size_t states);

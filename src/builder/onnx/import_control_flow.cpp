@@ -39,6 +39,14 @@ Shape element_shape(const Shape& stack) {
   return element;
 }
 
+// A state keeps its shape, but for dims that depend on data: these may change from one iteration to the next.
+std::vector<DimId> dims_of_state(const Value& initial) {
+  std::vector<DimId> dims = initial.dims;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (initial.late_dims >> d & 1) dims[d] = kNoDim;
+  return dims;
+}
+
 // A state that grows by `growth` in a dim is copied in each round.
 double moved_bytes(const Value& state, size_t probe, int64_t growth, int64_t rounds) {
   const double bytes = static_cast<double>(state.probe_shapes[probe].elements()) * static_cast<double>(element_bytes(state.type.dtype));
@@ -79,6 +87,7 @@ Expected<bool> GraphImporter::import_if(NodeImporter& view, const onnx::NodeProt
       return invalid("a branch has inputs of its own: got " + std::to_string(branch->proto_.input_size()) + ", need none");
     if (branch->proto_.output_size() != node.output_size())
       return invalid("needs a then_branch and an else_branch with as many outputs as the node");
+    for (int i = 0; i < node.output_size(); ++i) branch->graph_.share_limit(node.output(i), branch->proto_.output(i).name());
     // Both take the same inputs.
     if (branch == &on_false)
       for (ValueId outside : on_true.captures_) on_false.capture(outside);
@@ -162,7 +171,8 @@ Expected<bool> GraphImporter::widen_states(const onnx::NodeProto& node, const Gr
         int64_t& most = state.shapes[p][d];
         const int64_t growth = std::max<int64_t>(made.probe_shapes[p][d] - most, 0);
         // What the last round makes may be as large as the limit; what it reads is smaller.
-        if (has_limit) most = std::max(most, limit->second[d] - growth);
+        // Where data decides what a round makes, the next reads as much.
+        if (has_limit) most = std::max(most, limit->second[d] - ((made.late_dims >> d & 1) != 0 ? 0 : growth));
         else if (!rounds.empty() && moved_bytes(made, p, growth, rounds[p]) <= kMostMovedBytes) most += growth * rounds[p];
         else
           return unsupported("size of dim " + std::to_string(d) + " of state " + quoted(name) +
@@ -170,6 +180,7 @@ Expected<bool> GraphImporter::widen_states(const onnx::NodeProto& node, const Gr
                              to_string(made.type.shape) + "' with a number for that dim");
       }
       state.late |= 1u << d;
+      if (!state.dims.empty()) state.dims[static_cast<size_t>(d)] = kNoDim;
       widened = true;
     }
   }
@@ -182,12 +193,13 @@ Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::Nod
   std::vector<LoopState> states;
   for (int i = 2; i < proto.input_size(); ++i) {
     const Value& state = graph_.value(view.input(static_cast<size_t>(i)));
-    states.push_back({state.probe_shapes, state.late_dims});
+    states.push_back({state.probe_shapes, state.late_dims, dims_of_state(state)});
   }
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     GraphImporter body(model_, proto, this);
     LoopParams params;
     params.states = node.input_size() - 2;
+    body.share_stacked_limits(node, static_cast<int>(params.states), 1);
     params.counted = true;
     ValueId number = body.editor_.add_body_input(proto.input(0).name(), DataType::kS64, std::vector<Shape>(graph_.probe_count()));
     if (scalar(0).rank == 1) {
@@ -199,7 +211,7 @@ Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::Nod
     body.give(proto.input(1).name(), body.editor_.add_constant(proto.input(1).name(), {DataType::kBool, scalar(1), Layout::kLinear, {}}, Blob{std::byte{1}}));
     for (size_t s = 0; s < states.size(); ++s) {
       const std::string& name = proto.input(static_cast<int>(s + 2)).name();
-      body.give(name, body.editor_.add_body_input(name, view.dtype(view.input(s + 2)), states[s].shapes, states[s].late));
+      body.give(name, body.editor_.add_body_input(name, view.dtype(view.input(s + 2)), states[s].shapes, states[s].late, states[s].dims));
     }
     INGOT_ASSIGN(bool complete, body.import_body(index));
     if (!complete) return false;
@@ -223,6 +235,12 @@ Expected<bool> GraphImporter::import_as_loop(NodeImporter& view, const onnx::Nod
     return true;
   }
   return unsupported("shapes of its states change from one iteration to the next in ways that have no bound");
+}
+
+// What limits a stacked output, limits its elements; outputs of the body before the states: `first`.
+void GraphImporter::share_stacked_limits(const onnx::NodeProto& node, int states, int first) {
+  for (int i = states; i < node.output_size() && first + i < proto_.output_size(); ++i)
+    graph_.share_limit(node.output(i), proto_.output(first + i).name(), 1);
 }
 
 // Iteration by iteration in this graph: each is a copy of the body with names of its own.
@@ -295,7 +313,7 @@ Expected<bool> GraphImporter::import_scan(NodeImporter& view, const onnx::NodePr
     values.push_back(value);
   }
   if (!view.ok()) return false;
-  Expected<std::vector<ValueId>> outputs = batched ? add_batched_scan(view, *proto, params, values, index) : add_scan(view, *proto, params, values, index);
+  Expected<std::vector<ValueId>> outputs = batched ? add_batched_scan(view, *proto, params, values, index) : add_scan(view, node, *proto, params, values, index, output_axes.empty());
   if (!outputs.ok()) return outputs.take_status();
   if (outputs->empty()) return view.ok() ? false : true;
   for (size_t i = 0; i < stacked && !output_axes.empty(); ++i) {
@@ -321,19 +339,22 @@ Expected<bool> GraphImporter::import_scan_body(const std::vector<ValueId>& value
     const Value& value = outer_->graph_.value(values[static_cast<size_t>(i)]);
     std::vector<Shape> shapes = value.probe_shapes;
     const bool is_element = static_cast<size_t>(i) >= states;
+    std::vector<DimId> dims = is_element ? value.dims : dims_of_state(value);
     for (Shape& shape : shapes)
       if (is_element) shape = element_shape(shape);
+    if (is_element && !dims.empty()) dims.erase(dims.begin());
     give(proto_.input(i).name(),
-         editor_.add_body_input(proto_.input(i).name(), value.type.dtype, std::move(shapes), is_element ? value.late_dims >> 1 : value.late_dims));
+         editor_.add_body_input(proto_.input(i).name(), value.type.dtype, std::move(shapes), is_element ? value.late_dims >> 1 : value.late_dims, std::move(dims)));
   }
   INGOT_ASSIGN(const bool complete, import_body(index));
   if (!complete) return false;
   return mark_outputs();
 }
 
-Expected<std::vector<ValueId>> GraphImporter::add_scan(NodeImporter& view, const onnx::GraphProto& proto, const LoopParams& params,
-                                                       const std::vector<ValueId>& values, int index) {
+Expected<std::vector<ValueId>> GraphImporter::add_scan(NodeImporter& view, const onnx::NodeProto& node, const onnx::GraphProto& proto,
+                                                       const LoopParams& params, const std::vector<ValueId>& values, int index, bool named) {
   GraphImporter body(model_, proto, this);
+  if (named) body.share_stacked_limits(node, static_cast<int>(params.states), 0);
   INGOT_ASSIGN(const bool complete, body.import_scan_body(values, static_cast<size_t>(params.states), index));
   if (!complete) return std::vector<ValueId>();
   std::vector<ValueId> inputs = {kNone, kNone};
@@ -341,7 +362,7 @@ Expected<std::vector<ValueId>> GraphImporter::add_scan(NodeImporter& view, const
   inputs.insert(inputs.end(), body.captures_.begin(), body.captures_.end());
   std::vector<Graph> bodies;
   bodies.push_back(std::move(body.graph_));
-  return view.add_control_flow(params, std::move(inputs), std::move(bodies), static_cast<size_t>(proto.output_size()));
+  return view.add_control_flow(params, std::move(inputs), std::move(bodies), static_cast<size_t>(proto.output_size()), named);
 }
 
 // Outside a loop over the batch, inside it the scan. Where a sequence ends before its length, states stay and outputs are 0.
@@ -359,8 +380,10 @@ Expected<std::vector<ValueId>> GraphImporter::add_batched_scan(NodeImporter& vie
     const Value& whole = graph_.value(value);
     std::vector<Shape> shapes = whole.probe_shapes;
     for (Shape& shape : shapes) shape = element_shape(shape);
+    std::vector<DimId> dims = whole.dims;
+    if (!dims.empty()) dims.erase(dims.begin());
     inputs.push_back(value);
-    return rows.editor_.add_body_input(whole.name, whole.type.dtype, std::move(shapes), whole.late_dims >> 1);
+    return rows.editor_.add_body_input(whole.name, whole.type.dtype, std::move(shapes), whole.late_dims >> 1, std::move(dims));
   };
   for (ValueId value : values) given.push_back(row_of(value));
   const ValueId length = lengths == kNone ? kNone : row_of(lengths);

@@ -98,6 +98,8 @@ bool takes_aggregates(std::string_view op_type) {
 }
 
 std::string reason_refused(std::string_view domain, std::string_view op_type) {
+  if (domain == "com.microsoft.nchwc")
+    return "layouts of onnxruntime for one kind of CPU are not supported; write the model with its graph optimisation at ORT_ENABLE_EXTENDED or below";
   if (!domain.empty() && !is_one_of(domain, {"ai.onnx", "com.microsoft", "ai.onnx.preview"}))
     return "operators of domain " + quoted(domain) + " are not supported";
   if (op_type.starts_with("String") || op_type.starts_with("Regex")) return "strings are not supported";

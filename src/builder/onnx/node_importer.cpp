@@ -311,13 +311,15 @@ void NodeImporter::alias(ValueId value, size_t output) {
     outputs_[output] = value;
     return;
   }
-  if (const auto place = std::find(made_.begin(), made_.end(), value); place != made_.end()) {
+  // What has a limit under this name is held to it by an op that makes it under this name.
+  const bool limited = value != kNone && graph().value(value).late_dims != 0 && graph().limits().contains(name);
+  if (const auto place = std::find(made_.begin(), made_.end(), value); place != made_.end() && !limited) {
     scope_.editor.rename(value, name);
     made_.erase(place);
     outputs_[output] = value;
     return;
   }
-  if (!scope_.graph_outputs.contains(name)) {
+  if (!limited && !scope_.graph_outputs.contains(name)) {
     outputs_[output] = value;
     return;
   }

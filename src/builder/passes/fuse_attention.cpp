@@ -1,5 +1,5 @@
 // softmax(α·q·kᵀ + mask)·v becomes one Attention, which needs no memory for the scores. Only where q, k and v agree in batch,
-// heads and depth at every probe; nothing is broadcast but the mask. Of rank 3 they are one batch of many heads. A Where that
+// heads and depth by their formulas; nothing is broadcast but the mask. Of rank 3 they are one batch of many heads. A Where that
 // drops scores is a mask of −∞, if no row can lose all its keys to a finite number.
 #include <array>
 #include <limits>
@@ -17,15 +17,11 @@ bool shapes_agree(const Match& m, bool k_transposed) {
   if (rank != 3 && rank != 4) return false;
   for (const char* name : {"q", "k", "v"})
     if (!is_f32(graph, m.value(name)) || graph.value(m.value(name)).type.shape.rank != rank) return false;
-  for (size_t p = 0; p < graph.probe_count(); ++p) {
-    const Shape &q = graph.value(m.value("q")).probe_shapes[p], &k = graph.value(m.value("k")).probe_shapes[p],
-                &v = graph.value(m.value("v")).probe_shapes[p];
-    const int64_t depth = k[k_transposed ? last - 1 : last], keys = k[k_transposed ? last : last - 1];
-    for (int i = 0; i < rank - 2; ++i)
-      if (q[i] != k[i] || q[i] != v[i]) return false;
-    if (q[last] != depth || v[last] != depth || v[last - 1] != keys) return false;
-  }
-  return true;
+  const ValueId q = m.value("q"), k = m.value("k"), v = m.value("v");
+  const int depth = k_transposed ? last - 1 : last, keys = k_transposed ? last : last - 1;
+  for (int i = 0; i < rank - 2; ++i)
+    if (!same_dim(graph, q, i, k, i) || !same_dim(graph, q, i, v, i)) return false;
+  return same_dim(graph, q, last, k, depth) && same_dim(graph, v, last, k, depth) && same_dim(graph, v, last - 1, k, keys);
 }
 
 bool is_attention(const Match& m) {

@@ -12,15 +12,14 @@ namespace {
 struct Grouping {
   int64_t channels, groups;
 };
-// Whether x and y are one shape and r is it with its channels split into groups, at every probe.
+// Whether x and y are one shape and r is it with its channels split into groups.
 std::optional<Grouping> grouping_of(const Match& m) {
   const Graph& graph = m.graph();
   const ValueId x = m.value("x"), r = m.value("r");
   if (!is_f32(graph, x) || graph.value(x).late_dims || !same_shape(graph, x, m.value("z"))) return std::nullopt;
   const Shape &from = graph.value(x).type.shape, &split = graph.value(r).type.shape;
   if (from.rank < 3 || split.rank < 3 || from[1] < 1 || split[1] < 1 || from[1] % split[1] != 0) return std::nullopt;
-  for (size_t p = 0; p < graph.probe_count(); ++p)
-    if (graph.value(r).probe_shapes[p][0] != graph.value(x).probe_shapes[p][0]) return std::nullopt;
+  if (!same_dim(graph, r, 0, x, 0)) return std::nullopt;
   return Grouping{from[1], split[1]};
 }
 

@@ -31,8 +31,8 @@ struct SharedConstants {
 class Emitter {
  public:
   Emitter(const Graph& graph, const Selection& selection, const DeviceInfo& device, const std::atomic<bool>* stop,
-          SharedConstants& constants)
-      : graph_(graph), selection_(selection), device_(device), stop_(stop), constants_(constants) {}
+          SharedConstants& constants, bool is_body = false)
+      : graph_(graph), selection_(selection), device_(device), stop_(stop), constants_(constants), is_body_(is_body) {}
 
   Expected<EmittedPlan> run() {
     for (ValueId input : graph_.inputs()) emit_input(input);
@@ -49,20 +49,13 @@ class Emitter {
  private:
   using Key = std::pair<ValueId, Layout>;
 
-  Shape largest(ValueId id) const {
-    Shape shape = graph_.shape_at(id, kProbeMax);
-    for (const Shape& other : graph_.value(id).probe_shapes)
-      for (int i = 0; i < shape.rank; ++i) shape[i] = std::max(shape[i], other[i]);
-    return shape;
-  }
-
   uint32_t add_slot(ValueId id, Layout layout, Slot::Home home) {
     const Value& value = graph_.value(id);
     Slot slot;
-    slot.name = value.name;
+    slot.name = home == Slot::Home::kOutput ? graph_.output_name(id) : value.name;
     slot.type = value.type;
     slot.type.layout = layout;
-    slot.max_shape = largest(id);
+    slot.max_shape = graph_.largest_shape(id);
     slot.home = home;
     slot.bytes = static_cast<uint64_t>(slot.max_shape.elements()) * element_bytes(slot.type.dtype);
     plan_.slots.push_back(std::move(slot));
@@ -89,10 +82,20 @@ class Emitter {
     return index;
   }
 
+  // Of a network's input; a body's dims are whatever its node gives.
+  std::vector<std::string> dim_names(ValueId id) const {
+    std::vector<std::string> names;
+    for (DimId dim : is_body_ ? std::vector<DimId>() : graph_.value(id).dims) {
+      names.push_back(graph_.symbols().constant_value(dim) ? "" : graph_.symbols().text(dim));
+      if (names.back().size() > kMaxDimNameBytes) names.back().clear();
+    }
+    return names;
+  }
+
   void emit_input(ValueId id) {
     const uint32_t slot = add_slot(id, Layout::kLinear, Slot::Home::kInput);
     plan_.inputs.push_back(slot);
-    plan_.profile.push_back({slot, graph_.shape_at(id, kProbeMin), graph_.shape_at(id, kProbeOpt), graph_.shape_at(id, kProbeMax)});
+    plan_.profile.push_back({slot, graph_.shape_at(id, kProbeMin), graph_.shape_at(id, kProbeOpt), graph_.shape_at(id, kProbeMax), dim_names(id)});
     if (graph_.is_shape_value(id)) plan_.known_inputs.push_back(slot);
   }
 
@@ -197,7 +200,7 @@ class Emitter {
   Status emit_bodies(NodeId id, const Node& node) {
     Step& step = plan_.steps.back();
     for (size_t k = 0; k < node.bodies.size(); ++k) {
-      Expected<EmittedPlan> body = Emitter(node.bodies[k], selection_.bodies.at(id)[k], device_, stop_, constants_).run();
+      Expected<EmittedPlan> body = Emitter(node.bodies[k], selection_.bodies.at(id)[k], device_, stop_, constants_, true).run();
       if (!body.ok()) return body.take_status().with_context("body of node '" + node.name + "'");
       step.bodies.push_back(static_cast<uint32_t>(plan_.bodies.size()));
       plan_.bodies.push_back(std::move(body->owned.plan));
@@ -254,7 +257,8 @@ class Emitter {
       if (step.shape_step || !is_alias_op(kind_of(step.params))) continue;
       const uint32_t from = step.inputs[0], to = step.outputs[0];
       const Slot &source = plan_.slots[from], &target = plan_.slots[to];
-      const bool same_order = source.type.layout == Layout::kLinear && target.type.layout == Layout::kLinear;
+      const bool same_order = source.type.layout == target.type.layout &&
+                              (source.type.layout == Layout::kLinear || kind_of(step.params) == OpKind::kIdentity);
       if (same_order && source.home == Slot::Home::kArena && target.home == Slot::Home::kArena &&
           !is_shape_slot_[from] && source.type.dtype == target.type.dtype)
         alias_[to] = root(from);
@@ -314,6 +318,7 @@ class Emitter {
   const DeviceInfo& device_;
   const std::atomic<bool>* stop_;
   SharedConstants& constants_;
+  const bool is_body_;
   Plan plan_;
   EmittedPlan result_;
   std::map<Key, uint32_t> slots_;

@@ -17,10 +17,7 @@ Operand make_operand(const Graph& graph, ValueId id, Layout layout) {
   operand.present = true;
   operand.type = value.type;
   operand.type.layout = layout_of(graph, id, layout);
-  operand.max_shape = graph.shape_at(id, kProbeMax);
-  for (const Shape& shape : value.probe_shapes)
-    for (int i = 0; i < shape.rank && i < operand.max_shape.rank; ++i)
-      operand.max_shape[i] = std::max(operand.max_shape[i], shape[i]);
+  operand.max_shape = graph.largest_shape(id);
   if (value.constant) {
     operand.constant = *value.constant;
     operand.is_constant = true;

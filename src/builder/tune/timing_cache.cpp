@@ -2,9 +2,23 @@
 #include "builder/tune/timing_cache.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ingot/builder.h"
 
 namespace ingot {
 namespace {
@@ -19,6 +33,39 @@ std::string join(std::string_view device, std::string_view problem, std::string_
   }
   return key;
 }
+
+// Holds FILE.lock, as long as it exists. Who holds it writes a file, which is quick: where that takes longer something is stuck,
+// and the file is written without a turn, which may cost entries but not the build.
+class FileTurn {
+ public:
+  explicit FileTurn(std::string path) : path_(std::move(path)) {
+    constexpr auto kPatience = std::chrono::seconds(10);
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < kPatience) {
+      file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+      if (file_ < 0) return;  // where nothing can be made, nothing can be written either: that error says why
+      // The lock counts if its file still has its name: the one before may have removed it.
+      struct stat held, named;
+      if (::flock(file_, LOCK_EX | LOCK_NB) == 0 && ::fstat(file_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+          held.st_ino == named.st_ino && held.st_dev == named.st_dev)
+        return;
+      ::close(file_);
+      file_ = -1;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+  FileTurn(const FileTurn&) = delete;
+  FileTurn& operator=(const FileTurn&) = delete;
+  ~FileTurn() {
+    if (file_ < 0) return;
+    ::unlink(path_.c_str());
+    ::close(file_);
+  }
+
+ private:
+  std::string path_;
+  int file_ = -1;
+};
 
 }  // namespace
 
@@ -72,6 +119,41 @@ Expected<TimingCache> TimingCache::parse(std::string_view text) {
   }
   if (line_number == 0) return fail("empty file");
   return cache;
+}
+
+void TimingCache::add_missing(const TimingCache& other) {
+  for (const auto& entry : other.entries_) changed_ = entries_.insert(entry).second || changed_;
+}
+
+Expected<TimingCache> load_timing_cache(const std::string& path) {
+  struct stat info;
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) return TimingCache();
+  if (S_ISCHR(info.st_mode)) return TimingCache();  // /dev/null: nothing to read, and nothing is kept
+  const std::string where = "'" + path + "'";
+  if (!S_ISREG(info.st_mode)) return Status(StatusCode::kInvalidArgument, where + ": not a regular file");  // a pipe may never end
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Status(StatusCode::kNotFound, where + ": cannot be opened: " + std::strerror(errno));
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto cache = TimingCache::parse(text.str());
+  if (!cache.ok()) return std::move(cache.take_status()).with_context(where);
+  return cache;
+}
+
+Status save_timing_cache(const std::string& path, const TimingCache& cache) {
+  std::error_code error;
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    const std::string text = cache.to_text();
+    return write_file_atomically(path, std::as_bytes(std::span(text)));
+  }
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  const FileTurn turn((error ? path : real.string()) + ".lock");
+  INGOT_ASSIGN(const TimingCache there, load_timing_cache(path));
+  TimingCache merged = cache;
+  merged.add_missing(there);
+  const std::string text = merged.to_text();
+  return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
 }  // namespace ingot

@@ -1,6 +1,7 @@
 // channelwise_s8.h on AVX2.
 #include "runtime/cpu/bytes_avx2.h"
 #include "runtime/cpu/channelwise_s8_kernel.h"
+#include "runtime/cpu/depthwise_s8_kernel.h"
 #include "runtime/cpu/lanes_avx2.h"
 
 namespace ingot::cpu {
@@ -29,7 +30,9 @@ struct ExactDot {
 
 constexpr ChannelwiseKernels make() {
   ChannelwiseKernels k = channelwise_kernels<LanesAvx2, BytesAvx2>();
-  k.depthwise[0] = depthwise_kernel<LanesAvx2, BytesAvx2, FastDot, ExactDot>(true);
+  k.depthwise[0] = depthwise_kernel<LanesAvx2, BytesAvx2, FastDot, ExactDot, 32>(true);
+  k.depthwise[1] = depthwise_kernel<LanesAvx2, BytesAvx2, FastDot, ExactDot, 16>(true);
+  k.interleave3 = BytesAvx2::interleave3;
   return k;
 }
 

@@ -1,6 +1,7 @@
 // channelwise_s8.h on AVX-VNNI.
 #include "runtime/cpu/bytes_avx2.h"
 #include "runtime/cpu/channelwise_s8_kernel.h"
+#include "runtime/cpu/depthwise_s8_kernel.h"
 #include "runtime/cpu/lanes_avx2.h"
 
 namespace ingot::cpu {
@@ -14,7 +15,9 @@ struct VnniDot {
 
 constexpr ChannelwiseKernels make() {
   ChannelwiseKernels k = channelwise_kernels<LanesAvx2, BytesAvx2>();
-  k.depthwise[0] = depthwise_kernel<LanesAvx2, BytesAvx2, VnniDot, VnniDot>(false);
+  k.depthwise[0] = depthwise_kernel<LanesAvx2, BytesAvx2, VnniDot, VnniDot, 32>(false);
+  k.depthwise[1] = depthwise_kernel<LanesAvx2, BytesAvx2, VnniDot, VnniDot, 16>(false);
+  k.interleave3 = BytesAvx2::interleave3;
   return k;
 }
 

@@ -14,121 +14,6 @@ template <class Bytes>
 }
 
 template <class Bytes, bool kSigned>
-void interleave_columns(const DepthwiseRun& t) {
-  const bool whole = t.channels >= Bytes::kWidth;
-  const uint8_t* const* pointers = t.pointers;
-  uint8_t* out = t.scratch;
-  for (int64_t i = t.columns * t.row_groups; i > 0; --i, pointers += 4, out += 4 * Bytes::kWidth) {
-    typename Bytes::V x[4];
-#pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) {
-      const uint8_t* p = pointers[r] + t.channel;
-      x[r] = whole ? Bytes::load(p) : Bytes::load_some(p, t.channels);
-      if (kSigned) x[r] = Bytes::flip_sign(x[r]);
-    }
-    const auto low01 = Bytes::low8(x[0], x[1]), high01 = Bytes::high8(x[0], x[1]);
-    const auto low23 = Bytes::low8(x[2], x[3]), high23 = Bytes::high8(x[2], x[3]);
-    Bytes::store(out, Bytes::low16(low01, low23));
-    Bytes::store(out + Bytes::kWidth, Bytes::high16(low01, low23));
-    Bytes::store(out + 2 * Bytes::kWidth, Bytes::low16(high01, high23));
-    Bytes::store(out + 3 * Bytes::kWidth, Bytes::high16(high01, high23));
-  }
-}
-
-// What stays the same over a run. Finish says what becomes of the sums: u8 or s8 by integers, or anything.
-enum class Finish { kU8, kS8, kAny };
-template <class Bytes>
-struct DepthwiseLoop {
-  const DepthwiseRun& t;
-  const RowEpilogue& e;
-  typename Bytes::V zero_low, zero_high, low, high;  // zeros: of the lower and upper 8 channels of each lane
-};
-
-// kPixels neighbouring pixels. Dot: load(w) reads a register's weights, kWeightBytes long; sum(acc, bytes, weights) adds 4
-// products to each 32-bit lane. kTaps and kStep are taps · row_groups and pixel_step where they are known, else 0.
-template <class Lanes, class Bytes, class Dot, Finish kFinish, int kPixels, int kTaps, int kStep>
-[[gnu::always_inline]] inline void depthwise_pixels(const DepthwiseLoop<Bytes>& loop, int64_t pixel) {
-  constexpr int kWidth = Bytes::kWidth, kInts = kWidth / 4, kGroup = 4 * kWidth;
-  const DepthwiseRun& t = loop.t;
-  const int64_t column_bytes = kTaps ? kGroup : t.row_groups * kGroup;
-  const int64_t next_pixel = (kStep ? kStep : t.pixel_step) * column_bytes;
-  const uint8_t* first = t.scratch + pixel * next_pixel;
-  const int8_t* w = t.weights;
-  typename Bytes::V acc[kPixels][4];
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j)
-#pragma GCC unroll 2
-    for (int p = 0; p < kPixels; ++p) acc[p][j] = Bytes::load(reinterpret_cast<const uint8_t*>(t.bias + j * kInts));
-  const auto add_group = [&](const uint8_t* x, const int8_t* group) __attribute__((always_inline)) {
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      const auto weights = Dot::load(group + j * Dot::kWeightBytes);
-#pragma GCC unroll 2
-      for (int p = 0; p < kPixels; ++p) acc[p][j] = Dot::sum(acc[p][j], Bytes::load(x + p * next_pixel + j * kWidth), weights);
-    }
-  };
-  if constexpr (kTaps > 0) {
-#pragma GCC unroll 8
-    for (int tap = 0; tap < kTaps; ++tap) add_group(first + tap * kGroup, w + tap * 4 * Dot::kWeightBytes);
-  } else {
-    for (int64_t tap = 0; tap < t.taps; ++tap, first += t.tap_step * column_bytes)
-      for (int64_t g = 0; g < t.row_groups; ++g, w += 4 * Dot::kWeightBytes) add_group(first + g * kGroup, w);
-  }
-  if constexpr (kFinish == Finish::kAny) {
-    alignas(64) int32_t sums[kPixels * kWidth];
-#pragma GCC unroll 2
-    for (int p = 0; p < kPixels; ++p)
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) Bytes::store_fours(sums + p * kWidth + j * 4, acc[p][j]);
-    finish_rows<Lanes>(sums, kPixels, kWidth, t.pixel + pixel, t.channel, t.channels, loop.e);
-  } else {
-#pragma GCC unroll 2
-    for (int p = 0; p < kPixels; ++p) {
-      typename Bytes::V y[4];
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) y[j] = Bytes::scale(acc[p][j], Bytes::load_floats(t.multiplier + j * kInts));
-      const auto bytes = Bytes::template pack<kFinish == Finish::kS8>(y[0], y[1], y[2], y[3], loop.zero_low, loop.zero_high, loop.low, loop.high);
-      uint8_t* out = static_cast<uint8_t*>(loop.e.out) + (t.pixel + pixel + p) * loop.e.out_stride + t.channel;
-      if (t.channels >= kWidth) Bytes::store(out, bytes);
-      else Bytes::store_some(out, bytes, t.channels);
-    }
-  }
-}
-
-template <class Lanes, class Bytes, class Dot, Finish kFinish, int kTaps, int kStep>
-void depthwise_run(const DepthwiseRun& shared) {
-  const DepthwiseRun t = shared;  // copies, which stores of bytes cannot change
-  const RowEpilogue e = *t.epilogue;
-  DepthwiseLoop<Bytes> loop{t, e, {}, {}, {}, {}};
-  if constexpr (kFinish != Finish::kAny) {
-    const auto* zeros = reinterpret_cast<const uint8_t*>(t.zeros);
-    loop.zero_low = Bytes::load(zeros);
-    loop.zero_high = Bytes::load(zeros + Bytes::kWidth);
-    loop.low = Bytes::load(t.low);
-    loop.high = Bytes::load(t.high);
-  }
-  int64_t p = 0;
-  for (; p + 2 <= t.pixels; p += 2) depthwise_pixels<Lanes, Bytes, Dot, kFinish, 2, kTaps, kStep>(loop, p);
-  if (p < t.pixels) depthwise_pixels<Lanes, Bytes, Dot, kFinish, 1, kTaps, kStep>(loop, p);
-}
-
-template <class Lanes, class Bytes, class Dot, Finish kFinish>
-void depthwise_run(const DepthwiseRun& t) {
-  if (t.taps == 3 && t.row_groups == 1 && t.tap_step == 1 && t.pixel_step == 1) depthwise_run<Lanes, Bytes, Dot, kFinish, 3, 1>(t);
-  else if (t.taps == 3 && t.row_groups == 1 && t.tap_step == 1 && t.pixel_step == 2) depthwise_run<Lanes, Bytes, Dot, kFinish, 3, 2>(t);
-  else depthwise_run<Lanes, Bytes, Dot, kFinish, 0, 0>(t);
-}
-
-template <class Lanes, class Bytes, class Dot, bool kSigned>
-void depthwise(const DepthwiseRun& t) {
-  interleave_columns<Bytes, kSigned>(t);
-  const RowEpilogue& e = *t.epilogue;
-  if (!e.integers) depthwise_run<Lanes, Bytes, Dot, Finish::kAny>(t);
-  else if (e.stored == Stored::kU8) depthwise_run<Lanes, Bytes, Dot, Finish::kU8>(t);
-  else depthwise_run<Lanes, Bytes, Dot, Finish::kS8>(t);
-}
-
-template <class Bytes, bool kSigned>
 void max_pool(const PoolTile& t) {
   for (int64_t p = 0; p < t.pixels; ++p) {
     const uint8_t* const* pointers = t.pointers + p;
@@ -247,12 +132,6 @@ void dequantize(const void* x, Stored stored, int64_t n, float scale, int32_t ze
   else dequantize_from<Lanes>(static_cast<const int8_t*>(x), n, scale, zero, y);
 }
 
-template <class Lanes, class Bytes, class Fast, class Exact>
-constexpr DepthwiseKernel depthwise_kernel(bool words_if_exact) {
-  return {Bytes::kWidth, words_if_exact,
-          {depthwise<Lanes, Bytes, Fast, false>, depthwise<Lanes, Bytes, Fast, true>},
-          {depthwise<Lanes, Bytes, Exact, false>, depthwise<Lanes, Bytes, Exact, true>}};
-}
 // All but depthwise.
 template <class Lanes, class Bytes>
 constexpr ChannelwiseKernels channelwise_kernels() {

@@ -29,26 +29,28 @@ struct BytesScalar {
 template <bool kSigned>
 void plain_depthwise(const DepthwiseRun& t) {
   const int64_t rows = 4 * t.row_groups;
-  for (int64_t p = 0; p < t.pixels; ++p) {
+  for (int64_t i = 0; i < t.out_rows * t.pixels; ++i) {
+    const int64_t out_row = i / t.pixels, p = i % t.pixels;
     int32_t sums[16];
     for (int64_t c = 0; c < 16; ++c) {
       uint32_t sum = static_cast<uint32_t>(t.bias[c]);
       for (int64_t tap = 0; tap < t.taps && c < t.channels; ++tap) {
-        const uint8_t* const* pointers = t.pointers + (p * t.pixel_step + tap * t.tap_step) * rows;
+        const int64_t column = t.first_column + p * t.pixel_step + tap * t.tap_step;
         for (int64_t r = 0; r < rows; ++r) {
-          const uint8_t x = pointers[r][t.channel + c];
-          sum += static_cast<uint32_t>((kSigned ? x ^ 0x80 : x) * t.weights[(tap * t.row_groups + r / 4) * 64 + c * 4 + r % 4]);
+          const uint8_t* from = column >= 0 && column < t.in_columns ? t.rows[r].x + column * t.rows[r].step : t.padding;
+          const uint8_t x = from[t.channel + c];
+          sum += static_cast<uint32_t>((kSigned ? x ^ 0x80 : x) * t.weights[((out_row * t.taps + tap) * t.row_groups + r / 4) * 64 + c * 4 + r % 4]);
         }
       }
       sums[c] = static_cast<int32_t>(sum);
     }
-    finish_rows<LanesScalar>(sums, 1, 16, t.pixel + p, t.channel, t.channels, *t.epilogue);
+    finish_rows<LanesScalar>(sums, 1, 16, t.pixel + out_row * t.out_row_pixels + p, t.channel, t.channels, *t.epilogue);
   }
 }
 
 constexpr ChannelwiseKernels make() {
   ChannelwiseKernels k = channelwise_kernels<LanesScalar, BytesScalar>();
-  k.depthwise[0].width = 16;
+  k.depthwise[0].width = k.depthwise[0].lane_bytes = 16;
   k.depthwise[0].fast[0] = k.depthwise[0].exact[0] = plain_depthwise<false>;
   k.depthwise[0].fast[1] = k.depthwise[0].exact[1] = plain_depthwise<true>;
   return k;

@@ -11,7 +11,7 @@
 namespace ingot::cpu {
 namespace {
 
-constexpr int64_t kRunPixels = 8;     // computed together, in one output row
+constexpr int64_t kRunColumns = 72;   // read for neighbouring pixels that are computed together, about; over all row groups
 constexpr int64_t kWidestGroup = 64;  // channels
 
 size_t align_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -31,12 +31,22 @@ struct DepthwisePlan {
   int64_t bias_bytes() const { return padded() * 4; }
   int64_t blob_bytes() const { return bias_bytes() + weight_groups() * padded() * 4; }
 
+  // Input rows are taken 4 · row_groups at a time, which may hold the windows of several output rows: so many, that many input
+  // rows apart.
+  int64_t row_shift() const { return window.stride_h % window.dilation_h == 0 ? window.stride_h / window.dilation_h : 0; }
+  int64_t band() const { return row_shift() == 0 ? 1 : (4 * row_groups() - window.kernel_h) / row_shift() + 1; }
   // Columns that a run of `pixels` touches.
   int64_t columns(int64_t pixels) const { return (pixels - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1; }
-  // Of one thread: pointers, then interleaved columns.
-  size_t table_bytes() const { return align_up(static_cast<size_t>(columns(kRunPixels) * row_groups() * 4) * sizeof(const uint8_t*)); }
+  int64_t run_pixels() const {
+    const int64_t fitting = (kRunColumns / row_groups() - (window.kernel_w - 1) * window.dilation_w) / window.stride_w;
+    return std::clamp<int64_t>(fitting / 8 * 8, 8, 64);
+  }
+  // Room for columns whose number is the same modulo the stride; a register may read up to 3 pixels more than are there.
+  int64_t plane() const { return ((columns(run_pixels()) - 1) / window.stride_w + 1 + 3) / 4 * 4 + 4; }
+  // Of one thread: rows, then interleaved columns.
+  size_t table_bytes() const { return align_up(static_cast<size_t>(row_groups() * 4) * sizeof(DepthwiseRow)); }
   size_t scratch_bytes() const {
-    return table_bytes() + align_up(static_cast<size_t>(columns(kRunPixels) * row_groups() * 4 * kWidestGroup));
+    return table_bytes() + align_up(static_cast<size_t>(plane() * window.stride_w * row_groups() * 4 * kWidestGroup));
   }
 };
 
@@ -61,36 +71,50 @@ struct Group {
   std::vector<uint8_t> low, high;
 };
 
-// Position in a register's order → channel of the group: 16 · lane + 4 · register + i.
-int64_t channel_of(int64_t width, int64_t position) {
-  const int64_t ints = width / 4, reg = position / ints, lane = position % ints / 4;
-  return 16 * lane + 4 * reg + position % 4;
+// Position in the registers' order → channel of the group: 16 · lane + 4 · register + i, which repeats for each pixel.
+int64_t channel_of(const DepthwiseKernel& kernel, int64_t position) {
+  const int64_t ints = kernel.width / 4, reg = position / ints, lane = position % ints / 4;
+  return (16 * lane + 4 * reg + position % 4) % kernel.lane_bytes;
 }
+
+// Whether results are bytes whose order in registers does not matter until they are packed.
+bool has_curved_bytes(const LoadedEpilogue& e) {
+  return e.row.curved && e.row.reciprocal && e.row.stored != Stored::kF32 && e.row.residual_stored == Stored::kNone && e.zero.empty();
+}
+bool is_bytes(const LoadedEpilogue& e) { return e.row.integers || has_curved_bytes(e); }
 
 Group make_group(const DepthwisePlan& plan, const DepthwiseKernel& kernel, bool signed_x, int64_t channel,
                  const std::byte* blob, const LoadedEpilogue& epilogue) {
   Group group;
   const int64_t width = kernel.width;
   group.channel = channel;
-  group.channels = std::min(width, plan.channels - channel);
+  group.channels = std::min(kernel.lane_bytes, plan.channels - channel);
   const auto* weights = reinterpret_cast<const int8_t*>(blob + plan.bias_bytes());
-  for (int64_t g = 0; g < plan.weight_groups(); ++g) {
-    for (int64_t at = 0; at < width; ++at) {
-      const int64_t c = channel + channel_of(width, at);
-      for (int64_t i = 0; i < 4; ++i)
-        group.weights.push_back(c < plan.channels ? weights[(g * plan.padded() + c) * 4 + i] : int8_t{0});
+  // Further output rows of a band have the same weights further down.
+  for (int64_t out_row = 0; out_row < plan.band(); ++out_row) {
+    for (int64_t tap = 0; tap < plan.window.kernel_w; ++tap) {
+      for (int64_t g = 0; g < plan.row_groups(); ++g) {
+        for (int64_t at = 0; at < width; ++at) {
+          const int64_t c = channel + channel_of(kernel, at);
+          for (int64_t i = 0; i < 4; ++i) {
+            const int64_t row = g * 4 + i - out_row * plan.row_shift();
+            const bool real = c < plan.channels && row >= 0 && row < plan.window.kernel_h;
+            group.weights.push_back(real ? weights[((tap * plan.row_groups() + row / 4) * plan.padded() + c) * 4 + row % 4] : int8_t{0});
+          }
+        }
+      }
     }
   }
   for (int64_t at = 0; at < width; ++at) {
-    const int64_t c = channel + channel_of(width, at);
+    const int64_t c = channel + channel_of(kernel, at);
     int32_t bias = 0;
     if (c < plan.channels) std::memcpy(&bias, blob + c * 4, sizeof bias);
     group.bias.push_back(bias);
     group.multipliers.push_back(c < plan.channels ? epilogue.multipliers[static_cast<size_t>(c)] : 0.0f);
   }
-  if (epilogue.row.integers) {
+  if (is_bytes(epilogue)) {
     const bool shared = epilogue.zero.empty();
-    const auto index = [&](int64_t c) { return static_cast<size_t>(std::min(channel + c, plan.channels - 1)); };
+    const auto index = [&](int64_t c) { return static_cast<size_t>(std::min(channel + c % kernel.lane_bytes, plan.channels - 1)); };
     const auto zero = [&](int64_t c) { return shared ? epilogue.row.zero : epilogue.zero[index(c)]; };
     for (int64_t half = 0; half < 2; ++half)
       for (int64_t at = 0; at < width / 2; ++at) group.zeros.push_back(static_cast<int16_t>(zero(at / 8 * 16 + half * 8 + at % 8)));
@@ -123,8 +147,9 @@ class DepthwiseConvKernel final : public Kernel {
  public:
   DepthwiseConvKernel(DepthwisePlan plan, std::vector<Group> groups, LoadedEpilogue epilogue, const TensorType& x)
       : plan_(std::move(plan)), groups_(std::move(groups)), epilogue_(std::move(epilogue)),
-        zeros_(static_cast<size_t>(plan_.padded())) {
-    for (int64_t c = 0; c < plan_.channels; ++c) zeros_[static_cast<size_t>(c)] = static_cast<uint8_t>(zero_point_of(x, c));
+        zeros_(static_cast<size_t>(plan_.padded() + kWidestGroup)) {
+    const auto channels = static_cast<size_t>(plan_.channels);
+    for (size_t c = 0; c < zeros_.size(); ++c) zeros_[c] = static_cast<uint8_t>(zero_point_of(x, static_cast<int64_t>(c % channels)));
   }
 
   Status run(const KernelArgs& args) noexcept override {
@@ -135,25 +160,37 @@ class DepthwiseConvKernel final : public Kernel {
     const TapImage image = tap_image_of(in, args.output_shapes[0], pad_h, pad_w);
     const auto* x = static_cast<const uint8_t*>(args.inputs[0]);
     const RowEpilogue epilogue = bound_epilogue(epilogue_, args);
-    const int64_t parts = (image.out_w + kRunPixels - 1) / kRunPixels;  // of an output row
-    args.pool->parallel_for(image.batch * image.out_h * parts, 1, [&](int64_t begin, int64_t end, int thread) {
+    // Whole rows if they are short; else parts of 8 pixels' multiples, which fill registers.
+    const int64_t most = plan_.run_pixels(), parts = (image.out_w + most - 1) / most;
+    const int64_t part_pixels = parts <= 1 ? image.out_w : (image.out_w + 8 * parts - 1) / (8 * parts) * 8;
+    const int64_t band = plan_.band(), bands = (image.out_h + band - 1) / band;
+    args.pool->parallel_for(image.batch * bands * parts, 1, [&](int64_t begin, int64_t end, int thread) {
       std::byte* memory = static_cast<std::byte*>(args.workspace) + static_cast<size_t>(thread) * plan_.scratch_bytes();
-      const auto table = reinterpret_cast<const uint8_t**>(memory);
+      const auto rows = reinterpret_cast<DepthwiseRow*>(memory);
       DepthwiseRun run{};
-      run.pointers = table;
+      run.rows = rows;
+      run.padding = zeros_.data();
+      run.in_columns = image.in_w;
       run.scratch = reinterpret_cast<uint8_t*>(memory + plan_.table_bytes());
+      run.plane = plan_.plane();
       run.row_groups = plan_.row_groups();
       run.taps = plan_.window.kernel_w;
       run.tap_step = plan_.window.dilation_w;
       run.pixel_step = plan_.window.stride_w;
+      run.out_row_pixels = image.out_w;
+      run.curved_bytes = has_curved_bytes(epilogue_);
+      run.all_channels = plan_.channels;
       run.epilogue = &epilogue;
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = i / parts, part = i % parts;
-        const int64_t first = image.out_w * part / parts;
-        run.pixels = image.out_w * (part + 1) / parts - first;
-        run.pixel = row * image.out_w + first;
+        const int64_t part = i % parts, n = i / parts / bands, out_y = i / parts % bands * band;
+        const int64_t first = std::min(part * part_pixels, image.out_w);
+        run.pixels = std::min(part_pixels, image.out_w - first);
+        if (run.pixels <= 0) continue;
+        run.out_rows = std::min(band, image.out_h - out_y);
+        run.pixel = (n * image.out_h + out_y) * image.out_w + first;
         run.columns = plan_.columns(run.pixels);
-        find_columns(image, x, row, first, run.columns, table);
+        run.first_column = first * plan_.window.stride_w - image.pad_w;
+        find_rows(image, x, n, out_y, rows);
         for (const Group& group : groups_) {
           run.weights = group.weights.data();
           run.bias = group.bias.data();
@@ -171,27 +208,20 @@ class DepthwiseConvKernel final : public Kernel {
   }
 
  private:
-  // table[column][kernel row]: addresses in the input, of the columns from output pixel `first` of row `row` on.
-  void find_columns(const TapImage& image, const uint8_t* x, int64_t row, int64_t first, int64_t columns,
-                    const uint8_t** table) const {
-    const int64_t rows = 4 * plan_.row_groups(), n = row / image.out_h;
-    const int64_t top = row % image.out_h * plan_.window.stride_h - image.pad_h, left = first * plan_.window.stride_w - image.pad_w;
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t in_y = top + r * plan_.window.dilation_h;
-      // Rows that fill up the last four have weights of 0.
-      const bool real = r < plan_.window.kernel_h && in_y >= 0 && in_y < image.in_h;
-      const uint8_t* line = real ? x + (n * image.in_h + in_y) * image.in_w * plan_.channels : nullptr;
-      for (int64_t c = 0; c < columns; ++c) {
-        const int64_t in_x = left + c;
-        table[c * rows + r] = real && in_x >= 0 && in_x < image.in_w ? line + in_x * plan_.channels : zeros_.data();
-      }
+  void find_rows(const TapImage& image, const uint8_t* x, int64_t n, int64_t out_y, DepthwiseRow* rows) const {
+    const int64_t top = out_y * plan_.window.stride_h - image.pad_h, row_bytes = image.in_w * plan_.channels;
+    for (int64_t r = 0; r < 4 * plan_.row_groups(); ++r) {
+      const int64_t y = top + r * plan_.window.dilation_h;
+      // Rows that no window of the band reaches have weights of 0.
+      if (y >= 0 && y < image.in_h) rows[r] = {x + (n * image.in_h + y) * row_bytes, plan_.channels};
+      else rows[r] = {zeros_.data(), 0};
     }
   }
 
   DepthwisePlan plan_;
   std::vector<Group> groups_;
   LoadedEpilogue epilogue_;
-  std::vector<uint8_t> zeros_;  // a pixel of padding
+  std::vector<uint8_t> zeros_;  // pixels of padding
 };
 
 class DepthwiseTactic final : public Tactic {
@@ -243,12 +273,17 @@ class DepthwiseTactic final : public Tactic {
     const ChannelwiseKernels& kernels = channelwise_kernels(problem.device.cpu.level);
     std::vector<Group> groups;
     for (int64_t c = 0; c < plan.channels;) {
-      // The widest, but a narrower one where it suffices for the rest.
-      const DepthwiseKernel* kernel = &kernels.depthwise[0];
+      // The narrowest that takes all that are left, unless a narrower one and another waste less; else the widest that is filled.
+      const DepthwiseKernel* kernel = nullptr;
+      const int64_t left = plan.channels - c;
       for (const DepthwiseKernel& other : kernels.depthwise)
-        if (other.width >= plan.channels - c && other.width < kernel->width) kernel = &other;
+        if (other.width > 0 && other.lane_bytes >= left && other.lane_bytes <= plan.channels && 4 * left > 3 * other.lane_bytes) kernel = &other;
+      for (const DepthwiseKernel& other : kernels.depthwise)
+        if (!kernel && other.width > 0 && other.lane_bytes <= left) kernel = &other;
+      for (const DepthwiseKernel& other : kernels.depthwise)
+        if (!kernel && other.width > 0 && other.lane_bytes == 16) kernel = &other;
       // The last group is filled up with channels of the one before it: twice the same bytes, but whole registers.
-      const int64_t first = std::max<int64_t>(0, std::min(c, plan.channels - kernel->width));
+      const int64_t first = std::max<int64_t>(0, std::min(c, plan.channels - kernel->lane_bytes));
       groups.push_back(make_group(plan, *kernel, x.dtype == DataType::kS8, first, blob.data(), epilogue));
       c = first + groups.back().channels;
     }

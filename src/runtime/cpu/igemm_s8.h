@@ -32,8 +32,12 @@ struct RowEpilogue {
   bool integers = false;              // u8/s8 result, neither residual nor curve, all multipliers < 1: scaled sums fit int32
   bool curved = false;                // an activation that is no clamp: y = clamp(rne(f(t) / scale) + zero)
   float scale = 1;
+  // f(t) / scale may be computed as fma(f(t), inverse, f(t) · inverse_low): no result of a clamp and rounding differs.
+  bool reciprocal = false;
+  float inverse = 0, inverse_low = 0;
   // Per channel, padded as `multiplier`, where the result has scales per channel; they stand for the numbers above then.
   const float *channel_low = nullptr, *channel_high = nullptr, *channel_scale = nullptr, *channel_residual = nullptr;
+  const float *channel_inverse = nullptr, *channel_inverse_low = nullptr;  // null unless `reciprocal`
   const int32_t* channel_zero = nullptr;  // null: one scale for all
   int64_t function = 0;               // UnaryFunction
   double alpha = 0, beta = 0;

@@ -13,12 +13,12 @@ namespace {
 const PoolParams& params_of(const Problem& problem) { return std::get<PoolParams>(problem.params); }
 int spatial_of(const Shape& x) { return x.rank - 2; }
 
-// A global pool is a window as large as the image.
+// A global pool is a window as large as the image; over an empty one it sees padding only.
 TapWindow window_of(const PoolParams& params, const Shape& x) {
   TapWindow w;
   if (!params.global) return tap_window_of(spatial_of(x), params.kernel, params.strides, params.dilations);
-  w.kernel_w = x[x.rank - 1];
-  w.kernel_h = x.rank == 4 ? x[2] : 1;
+  w.kernel_w = std::max<int64_t>(x[x.rank - 1], 1);
+  w.kernel_h = x.rank == 4 ? std::max<int64_t>(x[2], 1) : 1;
   return w;
 }
 

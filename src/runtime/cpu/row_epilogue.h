@@ -21,30 +21,71 @@ template <class Lanes, class T, class V>
   n >= 16 ? Lanes::store(p, value) : Lanes::store_some(p, value, n);
 }
 
-// f of 16 values in place. Out of line, since it is large; through memory, since lanes passed by value are stored in other
-// pieces than they are read in, which stalls.
+// f of `count` values, a multiple of 16, in place. Out of line, since it is large; the loop inside gives independent work to
+// do while one value waits for its next operation.
+template <class Lanes, UnaryFunction kFunction>
+[[gnu::noinline]] void curve_values(float* values, int64_t count, const RowEpilogue& e) {
+  const auto alpha = Lanes::set(static_cast<float>(e.alpha)), beta = Lanes::set(static_cast<float>(e.beta));
+  // kIdentity stands for a function known only now.
+  const auto function = kFunction == UnaryFunction::kIdentity ? static_cast<UnaryFunction>(e.function) : kFunction;
+  for (int64_t i = 0; i < count; i += 16) {
+    const auto t = Lanes::load(values + i);
+    Lanes::store(values + i, Lanes::or_nan(exact::activation<Lanes>(function, t, alpha, beta), t));
+  }
+}
 template <class Lanes>
-[[gnu::noinline]] void curve(float* values, const RowEpilogue& e) {
-  const auto t = Lanes::load(values);
-  const auto y = exact::activation<Lanes>(static_cast<UnaryFunction>(e.function), t, Lanes::set(static_cast<float>(e.alpha)),
-                                          Lanes::set(static_cast<float>(e.beta)));
-  Lanes::store(values, Lanes::or_nan(y, t));
+void curve(float* values, int64_t count, const RowEpilogue& e) {
+  switch (static_cast<UnaryFunction>(e.function)) {
+    case UnaryFunction::kRelu: return curve_values<Lanes, UnaryFunction::kRelu>(values, count, e);
+    case UnaryFunction::kHardSwish: return curve_values<Lanes, UnaryFunction::kHardSwish>(values, count, e);
+    case UnaryFunction::kHardSigmoid: return curve_values<Lanes, UnaryFunction::kHardSigmoid>(values, count, e);
+    case UnaryFunction::kSilu: return curve_values<Lanes, UnaryFunction::kSilu>(values, count, e);
+    case UnaryFunction::kGelu: return curve_values<Lanes, UnaryFunction::kGelu>(values, count, e);
+    default: return curve_values<Lanes, UnaryFunction::kIdentity>(values, count, e);
+  }
 }
 
 // Scale, zero point and limits of 16 results.
 template <class Lanes>
 struct ResultLanes {
-  typename Lanes::F low, high, scale;
+  typename Lanes::F low, high, scale, inverse, inverse_low;
   typename Lanes::I zero;
 };
 template <class Lanes>
 [[gnu::always_inline]] inline ResultLanes<Lanes> shared_result(const RowEpilogue& e) {
-  return {Lanes::set(e.low), Lanes::set(e.high), Lanes::set(e.scale), Lanes::set_i(e.zero)};
+  return {Lanes::set(e.low), Lanes::set(e.high), Lanes::set(e.scale), Lanes::set(e.inverse), Lanes::set(e.inverse_low), Lanes::set_i(e.zero)};
 }
 template <class Lanes>
 [[gnu::always_inline]] inline ResultLanes<Lanes> channel_result(const RowEpilogue& e, int64_t channel) {
-  return {Lanes::load(e.channel_low + channel), Lanes::load(e.channel_high + channel), Lanes::load(e.channel_scale + channel),
-          Lanes::load(e.channel_zero + channel)};
+  ResultLanes<Lanes> r;
+  r.low = Lanes::load(e.channel_low + channel);
+  r.high = Lanes::load(e.channel_high + channel);
+  r.scale = Lanes::load(e.channel_scale + channel);
+  r.zero = Lanes::load(e.channel_zero + channel);
+  if (e.reciprocal) {
+    r.inverse = Lanes::load(e.channel_inverse + channel);
+    r.inverse_low = Lanes::load(e.channel_inverse_low + channel);
+  } else {
+    r.inverse = r.inverse_low = Lanes::set(0);
+  }
+  return r;
+}
+
+// What lies between t and the stored result: no function but a clamp; any function; a function after which t / s may be had
+// by RowEpilogue::reciprocal.
+enum class Curve { kNone, kAny, kReciprocal };
+
+// Rounding and storing of up to 16 values t, scaled or f(t) if curved.
+template <class Lanes, Curve kCurve, class Out>
+[[gnu::always_inline]] inline void store_result(typename Lanes::F t, Out* out, int64_t n, const ResultLanes<Lanes>& result) {
+  if constexpr (std::is_same_v<Out, float>) {
+    if constexpr (kCurve == Curve::kNone) t = Lanes::min(result.high, Lanes::max(result.low, t));
+    store_some<Lanes>(out, t, n);
+  } else {
+    if constexpr (kCurve == Curve::kAny) t = Lanes::zero_nans(Lanes::div(t, result.scale));
+    if constexpr (kCurve == Curve::kReciprocal) t = Lanes::fma(t, result.inverse, Lanes::mul(t, result.inverse_low));
+    store_some<Lanes>(out, Lanes::add(Lanes::round(Lanes::min(Lanes::max(t, result.low), result.high)), result.zero), n);
+  }
 }
 
 // Activation, rounding and storing of up to 16 real (or scaled) values t.
@@ -52,25 +93,22 @@ template <class Lanes, bool kCurved, class Out>
 [[gnu::always_inline]] inline void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e,
                                           const ResultLanes<Lanes>& result) {
   if constexpr (kCurved) {
-    alignas(64) float values[16];
+    alignas(64) float values[16];  // lanes passed by value are stored in other pieces than they are read in, which stalls
     Lanes::store(values, t);
-    curve<Lanes>(values, e);
+    curve<Lanes>(values, 16, e);
     t = Lanes::load(values);
   }
-  if constexpr (std::is_same_v<Out, float>) {
-    if constexpr (!kCurved) t = Lanes::min(result.high, Lanes::max(result.low, t));
-    store_some<Lanes>(out, t, n);
-  } else {
-    if constexpr (kCurved) t = Lanes::zero_nans(Lanes::div(t, result.scale));
-    store_some<Lanes>(out, Lanes::add(Lanes::round(Lanes::min(Lanes::max(t, result.low), result.high)), result.zero), n);
-  }
+  store_result<Lanes, kCurved ? Curve::kAny : Curve::kNone>(t, out, n, result);
 }
 template <class Lanes, bool kCurved, class Out>
 [[gnu::always_inline]] inline void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
   finish<Lanes, kCurved>(t, out, n, e, shared_result<Lanes>(e));
 }
 
-template <class Lanes, class Residual, class Out, bool kCurved, bool kPerChannel>
+// Sums of a tile, at most this many to a row of 16 channels.
+inline constexpr int kMaxFinishRows = 16;
+
+template <class Lanes, class Residual, class Out, Curve kCurve, bool kPerChannel>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& shared) {
   using F = typename Lanes::F;
@@ -84,6 +122,7 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
       result = channel_result<Lanes>(e, channel + c);
       if constexpr (!std::is_void_v<Residual>) residual_factor = Lanes::load(e.channel_residual + channel + c);
     }
+    alignas(64) float values[kCurve == Curve::kNone ? 1 : kMaxFinishRows * 16];
     for (int r = 0; r < rows; ++r) {
       const int64_t at = (row + r) * e.out_stride + channel + c;
       F t = Lanes::mul(Lanes::to_float(Lanes::load(sums + r * sum_stride + c)), multiplier);
@@ -94,7 +133,14 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
         else
           t = Lanes::fma(Lanes::to_float(Lanes::sub(value, Lanes::set_i(e.residual_zero))), residual_factor, t);
       }
-      finish<Lanes, kCurved>(t, static_cast<Out*>(e.out) + at, channels - c, e, result);
+      if constexpr (kCurve == Curve::kNone) store_result<Lanes, kCurve>(t, static_cast<Out*>(e.out) + at, channels - c, result);
+      else Lanes::store(values + r * 16, t);
+    }
+    if constexpr (kCurve != Curve::kNone) {
+      curve<Lanes>(values, rows * 16, e);
+      for (int r = 0; r < rows; ++r)
+        store_result<Lanes, kCurve>(Lanes::load(values + r * 16), static_cast<Out*>(e.out) + (row + r) * e.out_stride + channel + c,
+                                    channels - c, result);
     }
   }
 }
@@ -102,22 +148,83 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
 template <class Lanes, class Residual, class Out>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& e) {
-  if constexpr (!std::is_same_v<Out, float>) {
-    if (e.channel_zero) {
-      if (e.curved) finish_rows<Lanes, Residual, Out, true, true>(sums, rows, sum_stride, row, channel, channels, e);
-      else finish_rows<Lanes, Residual, Out, false, true>(sums, rows, sum_stride, row, channel, channels, e);
-      return;
-    }
-  }
-  if (e.curved) finish_rows<Lanes, Residual, Out, true, false>(sums, rows, sum_stride, row, channel, channels, e);
-  else finish_rows<Lanes, Residual, Out, false, false>(sums, rows, sum_stride, row, channel, channels, e);
+  const auto go = [&]<bool kPerChannel>(std::bool_constant<kPerChannel>) {
+    if (!e.curved) finish_rows<Lanes, Residual, Out, Curve::kNone, kPerChannel>(sums, rows, sum_stride, row, channel, channels, e);
+    else if (e.reciprocal && !std::is_same_v<Out, float>)
+      finish_rows<Lanes, Residual, Out, std::is_same_v<Out, float> ? Curve::kAny : Curve::kReciprocal, kPerChannel>(sums, rows, sum_stride, row, channel, channels, e);
+    else finish_rows<Lanes, Residual, Out, Curve::kAny, kPerChannel>(sums, rows, sum_stride, row, channel, channels, e);
+  };
+  if constexpr (!std::is_same_v<Out, float>)
+    if (e.channel_zero) return go(std::true_type());
+  go(std::false_type());
 }
 
-// sums[r][c] for `rows` rows from `row` on and `channels` channels from `channel` on; readable to whole blocks of 16.
+// Whether results are bytes that may be limited after they are packed (saturation on the way does not change what the limits
+// give), in rows whose 64 channels are one cache line; narrower ones are stored sooner 16 at a time.
+inline bool packs_lines(const RowEpilogue& e, int64_t channels) {
+  return channels % 64 == 0 && e.out_stride % 64 == 0 && e.stored != Stored::kF32 && !e.channel_zero &&
+         e.residual_stored != Stored::kF32 && (!e.curved || e.reciprocal);
+}
+template <class Lanes>
+concept PacksLines = requires { Lanes::kPacksLines; };
+
+// The same for 64 channels of each row at a time, where Lanes can pack so many.
+template <class Lanes, class Residual, class Out, bool kCurved>
+[[gnu::noinline]] void finish_packed(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, const RowEpilogue& shared) {
+  using F = typename Lanes::F;
+  constexpr int kBlocks = 4;
+  const RowEpilogue e = shared;  // a copy, which stores of bytes cannot change
+  const auto pack = Lanes::byte_limits(e.zero, static_cast<int>(e.low) + e.zero, static_cast<int>(e.high) + e.zero);
+  const auto residual_factor = Lanes::set(e.residual_multiplier), most = Lanes::set(0x1p30f);
+  const auto residual_zero = Lanes::set_i(e.residual_zero);
+  const auto inverse = Lanes::set(e.inverse), inverse_low = Lanes::set(e.inverse_low);
+  F multiplier[kBlocks];
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b) multiplier[b] = Lanes::load(e.multiplier + channel + b * 16);
+  alignas(64) float values[kCurved ? kMaxFinishRows * kBlocks * 16 : 1];
+  const auto scaled = [&](int r, int b) __attribute__((always_inline)) {
+    F t = Lanes::mul(Lanes::to_float(Lanes::load(sums + r * sum_stride + b * 16)), multiplier[b]);
+    if constexpr (!std::is_void_v<Residual>) {
+      const Residual* p = static_cast<const Residual*>(e.residual) + (row + r) * e.out_stride + channel + b * 16;
+      t = Lanes::fma(Lanes::to_float(Lanes::sub(Lanes::load(p), residual_zero)), residual_factor, t);
+    }
+    return t;
+  };
+  if constexpr (kCurved) {
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int b = 0; b < kBlocks; ++b) Lanes::store(values + (r * kBlocks + b) * 16, scaled(r, b));
+    curve<Lanes>(values, rows * kBlocks * 16, e);
+  }
+  for (int r = 0; r < rows; ++r) {
+    typename Lanes::I y[kBlocks];
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b) {
+      F t;
+      if constexpr (kCurved) {
+        const F f = Lanes::load(values + (r * kBlocks + b) * 16);
+        t = Lanes::fma(f, inverse, Lanes::mul(f, inverse_low));
+      } else {
+        t = scaled(r, b);
+      }
+      y[b] = Lanes::round(Lanes::min(t, most));  // what is too small for an int becomes the smallest
+    }
+    Lanes::store_packed(static_cast<Out*>(e.out) + (row + r) * e.out_stride + channel, y, pack);
+  }
+}
+// sums[r][c] for `rows` ≤ kMaxFinishRows rows from `row` on and `channels` channels from `channel` on; readable to whole blocks of 16.
 template <class Lanes>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& e) {
   const auto go = [&]<class Residual, class Out>(Residual*, Out*) {
+    if constexpr (PacksLines<Lanes> && !std::is_same_v<Out, float> && !std::is_same_v<Residual, float>) {
+      if (packs_lines(e, channels)) {
+        for (int64_t c = 0; c < channels; c += 64)
+          e.curved ? finish_packed<Lanes, Residual, Out, true>(sums + c, rows, sum_stride, row, channel + c, e)
+                   : finish_packed<Lanes, Residual, Out, false>(sums + c, rows, sum_stride, row, channel + c, e);
+        return;
+      }
+    }
     finish_rows<Lanes, Residual, Out>(sums, rows, sum_stride, row, channel, channels, e);
   };
   const auto with_residual = [&](auto* out) {

@@ -45,6 +45,35 @@ Stored stored_as(DataType type) {
   }
 }
 
+// A division and the two-part product differ by less than 2 units in the last place, so only where v / scale lies that close to
+// the border between two integers can the rounded results differ: all those v are tried.
+std::optional<Reciprocal> reciprocal_of(float scale) {
+  if (!(scale > 0x1p-60f && scale < 0x1p60f)) return std::nullopt;  // keeps both parts and their products away from subnormals
+  const double exact = 1.0 / static_cast<double>(scale);
+  Reciprocal r;
+  r.high = static_cast<float>(exact);
+  r.low = static_cast<float>(exact - static_cast<double>(r.high));
+  for (int border = 0; border <= 512; ++border) {
+    const float middle = static_cast<float>((border + 0.5) * static_cast<double>(scale));
+    float v = middle;
+    for (int i = 0; i < 4; ++i) v = std::nextafterf(v, 0.0f);
+    for (int i = 0; i < 9; ++i, v = std::nextafterf(v, std::numeric_limits<float>::infinity()))
+      if (std::nearbyintf(v / scale) != std::nearbyintf(std::fmaf(v, r.high, v * r.low))) return std::nullopt;
+  }
+  return r;
+}
+
+// Whether |f(t)| ≤ max(|t|, 1) for all t but NaN, so that a finite t stays finite.
+bool never_grows(UnaryFunction f) {
+  switch (f) {
+    case UnaryFunction::kIdentity: case UnaryFunction::kRelu: case UnaryFunction::kSigmoid: case UnaryFunction::kHardSigmoid:
+    case UnaryFunction::kHardSwish: case UnaryFunction::kSilu: case UnaryFunction::kTanh: case UnaryFunction::kGelu:
+    case UnaryFunction::kGeluTanh: case UnaryFunction::kMish:
+      return true;
+    default: return false;
+  }
+}
+
 RowEpilogue stored_result(const TensorType& y, const Activation& activation) {
   const ResultLimits limits = result_limits(y, activation);
   RowEpilogue row;
@@ -92,6 +121,29 @@ Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, c
     loaded.scale.resize(padded, 1.0f);
     loaded.zero.resize(padded, 0);
   }
+  // Without a float residual t is finite: an int32 times a multiplier below 1e20.
+  if (row.curved && is_byte(y.dtype) && never_grows(activation.function) && row.residual_stored != Stored::kF32) {
+    const auto& scales = y.quant->scales;
+    const float smallest = *std::min_element(scales.begin(), scales.end());
+    if (residual && !(scale_of(residual->type) / smallest < 1e20f)) return loaded;
+    std::vector<Reciprocal> found;
+    for (float scale : scales) {
+      const auto r = reciprocal_of(scale);
+      if (!r) break;
+      found.push_back(*r);
+    }
+    row.reciprocal = found.size() == scales.size();
+    if (row.reciprocal && loaded.zero.empty()) {
+      row.inverse = found[0].high;
+      row.inverse_low = found[0].low;
+    } else if (row.reciprocal) {
+      for (const Reciprocal& r : found) {
+        loaded.inverse.push_back(r.high);
+        loaded.inverse_low.push_back(r.low);
+      }
+      for (auto* numbers : {&loaded.inverse, &loaded.inverse_low}) numbers->resize(padded, 0.0f);
+    }
+  }
   return loaded;
 }
 
@@ -105,6 +157,8 @@ RowEpilogue bound_epilogue(const LoadedEpilogue& epilogue, const KernelArgs& arg
     row.channel_scale = epilogue.scale.data();
     row.channel_residual = epilogue.residual.data();
     row.channel_zero = epilogue.zero.data();
+    row.channel_inverse = epilogue.inverse.data();
+    row.channel_inverse_low = epilogue.inverse_low.data();
   }
   row.residual = row.residual_stored == Stored::kNone ? nullptr : args.inputs[3];
   return row;

@@ -2,6 +2,7 @@
 // epilogue made from them.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "runtime/cpu/channelwise_s8.h"
@@ -17,12 +18,16 @@ bool pair_may_saturate(const int8_t* weights, int64_t bytes);
 const IgemmKernels& igemm_kernels(CpuLevel level);
 const ChannelwiseKernels& channelwise_kernels(CpuLevel level);
 
+// 1/scale in two parts, where for every float v rne(clamp(fma(v, high, v · low))) is rne(clamp(v / scale)), limits within 512 of 0.
+struct Reciprocal { float high = 0, low = 0; };
+std::optional<Reciprocal> reciprocal_of(float scale);
+
 // A RowEpilogue with what it points to. `row.out` and `row.residual` are set at each run.
 struct LoadedEpilogue {
   RowEpilogue row;
   std::vector<float> multipliers;  // `channels`, and room to read a whole block from any channel
   // The same of a result with scales per channel; empty otherwise.
-  std::vector<float> low, high, scale, residual;
+  std::vector<float> low, high, scale, residual, inverse, inverse_low;
   std::vector<int32_t> zero;
 };
 Expected<LoadedEpilogue> load_epilogue(const char* op, const Problem& problem, const Activation& activation, double alpha,

@@ -3,6 +3,7 @@
 //   1.0  first version
 //   1.1  steps may be late; bodies of control flow
 //   1.2  several rows for one target of a CPU: the same network for several profiles
+//   1.3  names of the dims that vary; dims of inputs may be 0
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@
 
 namespace ingot {
 
-inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 2;
+inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 3;
 // Rows of one target, which are its plans for several profiles.
 inline constexpr size_t kMaxProfiles = 16;
 

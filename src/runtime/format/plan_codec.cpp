@@ -190,7 +190,9 @@ Offset<format::Plan> write_plan(FlatBufferBuilder& builder, const Plan& plan, co
   std::vector<Offset<format::ProfileEntry>> profile;
   for (const ProfileEntry& entry : plan.profile) {
     const auto min = write_shape(builder, entry.min), opt = write_shape(builder, entry.opt), max = write_shape(builder, entry.max);
-    profile.push_back(format::CreateProfileEntry(builder, entry.slot, min, opt, max));
+    Offset<fb::Vector<Offset<fb::String>>> names;
+    if (!entry.dim_names.empty()) names = builder.CreateVectorOfStrings(entry.dim_names);
+    profile.push_back(format::CreateProfileEntry(builder, entry.slot, min, opt, max, names));
   }
   std::vector<format::BlobRange> blobs;
   std::vector<uint32_t> halved;
@@ -236,6 +238,10 @@ Status read_plan(Reader& reader, const format::Plan& from, std::span<const std::
       to.slot = entry->slot();
       if (!reader.shape(entry->min(), to.min) || !reader.shape(entry->opt(), to.opt) || !reader.shape(entry->max(), to.max))
         return bad("profile: rank: need at most 8, aligned");
+      if (!entry->dim_names()) continue;
+      if (entry->dim_names()->size() > static_cast<size_t>(Shape::kMaxRank)) return bad("profile: names of dims: need at most 8");
+      for (const fb::String* name : *entry->dim_names())
+        if (!reader.text(name, to.dim_names.emplace_back())) return bad("text or lists are shared too often");
     }
   if (from.blobs() && !aligned<format::BlobRange>(from.blobs())) return bad("blob list is not aligned");
   if (from.blobs())
