@@ -117,7 +117,7 @@ struct Line {
   DataType dtype = DataType::kF32;
   std::optional<DataType> out, residual;
   std::string layout, first_layout;
-  bool bias = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
+  bool bias = false, near = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
   std::optional<Operand> weights;
   std::vector<Operand> more;          // inputs after the first
   std::vector<bool> more_constant, more_weights;
@@ -137,6 +137,7 @@ Status parse_word(std::string_view word, Line& line) {
   if (word == "bias") line.bias = true;
   else if (word == "heavy") line.heavy = true;
   else if (word == "unquantised") line.unquantised = true;
+  else if (word == "near") line.near = true;
   else if (word == "per_tensor") line.per_tensor = true;
   else if (word == "xperch") line.x_per_channel = true;
   else if (word == "yperch") line.y_per_channel = true;
@@ -342,7 +343,10 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   if (next + 2 > rest.size()) return bad(result.text, "needs an op, a type and a shape");
   const auto dtype = parse_data_type(rest[next]);
   Shape shape, max;
-  if (!dtype || !parse_dims(rest[next + 1], shape, max)) return bad(rest[next] + ' ' + rest[next + 1], "no type and shape");
+  std::vector<std::byte> first;
+  const bool listed = dtype && parse_values(rest[next + 1], *dtype, shape, first);
+  if (listed) max = shape;
+  if (!dtype || (!listed && !parse_dims(rest[next + 1], shape, max))) return bad(rest[next] + ' ' + rest[next + 1], "no type and shape");
   line.dtype = *dtype;
   for (next += 2; next < rest.size(); ++next) INGOT_TRY(parse_word(rest[next], line));
 
@@ -353,10 +357,12 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   const bool is_byte = line.dtype == DataType::kU8 || line.dtype == DataType::kS8;
   const DataType out = line.out.value_or(line.dtype);
 
+  result.near = line.near;
   result.inputs.push_back(operand_of(line.dtype, shape, max));
   if (!line.unquantised) quantise(result.inputs[0].type, 0.02, random);
   if (line.x_per_channel) quantise_channels(result.inputs[0].type, random);
-  result.constants.emplace_back();
+  result.inputs[0].is_constant = listed;
+  result.constants.push_back(first);
   double out_scale = 0.02;
   if (kind == OpKind::kBinary && out != line.dtype) out_scale = 0.03;
   if (line.weights) {
@@ -408,6 +414,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
                                : line.more_weights[i] ? bytes_of(weight_values(operand.max_shape.elements(), operand.max_shape[operand.max_shape.rank - 1], random))
                                : operand.is_constant ? random_values(operand.type, operand.max_shape, random)
                                                    : std::vector<std::byte>());
+    if (line.near && line.more_values[i].empty()) bring_near(operand.type.dtype, result.constants.back());
     result.inputs.push_back(operand);
   }
 

@@ -69,9 +69,18 @@ TEST(CudaTactics, EveryOneGivesTheReferencesResults) {
     }
     for (const Tactic* tactic : tactics) {
       SCOPED_TRACE(std::string(tactic->info().name));
+      // Scores stand in an exponent, so rounding q and k may move a weight by any factor: the reference is given them rounded.
+      const bool rounds = kind_of(problem.params) == OpKind::kAttention && tactic->info().arithmetic == DataType::kF16;
       auto loaded = cuda::GpuTactic::load(problem, *tactic, *device);
       ASSERT_TRUE(loaded.ok()) << loaded.status().message();
-      for (const ReferenceRun& run : runs) {
+      for (const ReferenceRun& given : runs) {
+        std::optional<ReferenceRun> rounded;
+        if (rounds) {
+          auto again = run_reference(problem, given.input_shapes, 3);
+          ASSERT_TRUE(again.ok()) << again.status().message();
+          rounded = std::move(*again);
+        }
+        const ReferenceRun& run = rounded ? *rounded : given;
         const auto results = loaded->run(run);
         ASSERT_TRUE(results.ok()) << results.status().message();
         EXPECT_EQ(compare(problem, run, *results, tactic->info().arithmetic), "");

@@ -42,6 +42,7 @@ Status absorb_quantization_parameters(Graph&, const BuildOptions&);
 Status insert_qdq(Graph&, const BuildOptions&);
 Status unify_scales(Graph&, const BuildOptions&);
 Status quantize_constants(Graph&, const BuildOptions&);
+Status fold_terms_into_zero_points(Graph&, const BuildOptions&);
 Status propagate_qdq(Graph&, const BuildOptions&);
 Status fuse_qdq(Graph&, const BuildOptions&);
 Status halve_weights(Graph&, const BuildOptions&);
@@ -82,6 +83,7 @@ inline constexpr Pass kQuantisePasses[] = {
     INGOT_PASS_OUTSIDE_BODIES(insert_qdq),
     INGOT_PASS_OUTSIDE_BODIES(unify_scales),
     INGOT_PASS_OUTSIDE_BODIES(quantize_constants),
+    INGOT_PASS_OUTSIDE_BODIES(fold_terms_into_zero_points),
     INGOT_PASS(propagate_qdq),
     INGOT_PASS(fuse_qdq),
     INGOT_PASS(halve_weights),
