@@ -25,7 +25,7 @@ bool is_plain(const TensorType& type) {
     default: return false;
   }
 }
-bool has_one_scale(const TensorType& type) { return is_quantized(type) && type.quant->scales.size() == 1; }
+bool has_one_scale(const TensorType& type) { return is_quantized(type) && !is_per_channel(type) && type.quant->scales.size() == 1; }
 
 // One statement of a chain, operands left open. Empty for ops that stay by themselves.
 std::optional<ChainStatement> statement_of(const Graph& graph, const Node& node, bool is_last) {
