@@ -93,6 +93,7 @@ class ChainFuser {
     ValueId last = kNone;       // the result of the last statement
     bool reduces = false;
     std::vector<ValueId> inputs;  // each once, constants that become numbers left out
+    bool numbers = true;          // whether constants of one element do
     bool has(NodeId id) const { return std::find(nodes.begin(), nodes.end(), id) != nodes.end(); }
   };
 
@@ -123,16 +124,21 @@ class ChainFuser {
     return number == number;  // a NaN may have a payload
   }
 
-  // What the group reads; empty if that is too much.
-  std::vector<ValueId> inputs_of(const Group& group) const {
-    std::vector<ValueId> inputs;
-    for (NodeId id : group.nodes)
-      for (ValueId value : graph_.node(id).inputs) {
-        const NodeId producer = graph_.value(value).producer;
-        if ((producer != kNone && group.has(producer)) || is_number(value, graph_.value(group.last).type.shape.rank)) continue;
-        if (std::find(inputs.begin(), inputs.end(), value) == inputs.end()) inputs.push_back(value);
-      }
-    return inputs;
+  // Sets what the group reads. A number has no dims: where a constant alone gives the result its rank, all constants are operands.
+  void find_inputs(Group& group) const {
+    const int rank = graph_.value(group.last).type.shape.rank;
+    for (group.numbers = true;; group.numbers = false) {
+      group.inputs.clear();
+      bool full_rank = false;
+      for (NodeId id : group.nodes)
+        for (ValueId value : graph_.node(id).inputs) {
+          const NodeId producer = graph_.value(value).producer;
+          if ((producer != kNone && group.has(producer)) || (group.numbers && is_number(value, rank))) continue;
+          full_rank = full_rank || graph_.value(value).type.shape.rank == rank;
+          if (std::find(group.inputs.begin(), group.inputs.end(), value) == group.inputs.end()) group.inputs.push_back(value);
+        }
+      if (full_rank || !group.numbers) return;
+    }
   }
 
   bool may_join(const Group& group, ValueId value) const {
@@ -151,7 +157,7 @@ class ChainFuser {
         if (!may_join(group, value)) continue;
         Group larger = group;
         larger.nodes.push_back(graph_.value(value).producer);
-        larger.inputs = inputs_of(larger);
+        find_inputs(larger);
         if (larger.inputs.empty() || larger.inputs.size() > static_cast<size_t>(kMaxChainInputs)) continue;
         group = std::move(larger);
         return true;
@@ -179,7 +185,7 @@ class ChainFuser {
       group.last = node.outputs[0];
       group.nodes = {root};
     }
-    group.inputs = inputs_of(group);
+    find_inputs(group);
     if (group.inputs.empty() || group.inputs.size() > static_cast<size_t>(kMaxChainInputs)) return {};
     while (group.nodes.size() < static_cast<size_t>(kMaxChainLength) && grow(group)) {}
     if (group.nodes.size() + (group.reduces ? 1 : 0) < 2) return {};
@@ -203,7 +209,7 @@ class ChainFuser {
         ChainOperand& operand = s.operands[i];
         if (const auto made = results.find(value); made != results.end()) {
           operand = {ChainOperand::Kind::kResult, made->second, 0};
-        } else if (is_number(value, rank)) {
+        } else if (group.numbers && is_number(value, rank)) {
           operand = {ChainOperand::Kind::kNumber, 0, constant_span<float>(graph_, value)[0]};
         } else {
           const auto at = std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
