@@ -1,5 +1,5 @@
 // Chains and single element-wise operators in an engine for a GPU, over the stand-in: the CPU's results from generated kernels that the
-// file holds; and the same network where there is no compiler of kernels.
+// file holds, and damaged ones. Plans without them are in loading_check.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
