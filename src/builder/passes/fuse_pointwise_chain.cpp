@@ -231,8 +231,13 @@ class ChainFuser {
     const std::string name = graph_.node(group.root).name;
     INGOT_ASSIGN(const auto added, editor_.add_node(name, std::move(params), inputs, {graph_.value(result).name + ".chain"}));
     const Value& made = graph_.value(added.outputs[0]);
-    if (made.type.dtype != graph_.value(result).type.dtype || !same_shape(graph_, added.outputs[0], result))
+    if (made.type.dtype != graph_.value(result).type.dtype)
       return Status(StatusCode::kInternal, "chain behind '" + name + "': " + to_string(made.type) + " instead of " + to_string(graph_.value(result).type));
+    if (!same_shape(graph_, added.outputs[0], result)) {
+      // Where no formula of a dim is known, that of the whole need not be found equal: the ops stay as they are.
+      editor_.remove_node(added.node);
+      return {};
+    }
     editor_.take_output(added.node, 0, result);
     editor_.add_note(added.node, "fused with " + names + ": saves " + std::to_string((saved + 512) / 1024) + " KiB of memory traffic in a run");
     std::vector<NodeId> gone(order.rbegin(), order.rend());
