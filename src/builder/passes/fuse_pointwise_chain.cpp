@@ -4,6 +4,9 @@
 // A group grows from its last op to the producers, as long as all readers of a result are in the group; so nothing outside stands
 // between two of its members, and no cycle can arise. Values in between have the shape of the last one at every probe: an op on a
 // smaller, broadcast value is cheaper where it is. A reduction over trailing dims may end the group.
+//
+// Measured on one AVX-512 core: chains of PP-OCR's detector (mul, add, quantise) take 0.35 to 0.94 of their ops' time, the network
+// 2.8 % less in f32 and 2.3 % less in int8; recognition is within noise, other networks of the model set have no such layers.
 #include <algorithm>
 #include <array>
 #include <map>
