@@ -41,8 +41,10 @@ function(ingot_isa_flags)
   foreach(source ${ARGN})
     if(source MATCHES "_(avx2|avxvnni|avx512|avx512vnni)\\.cpp$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${INGOT_ISA_${CMAKE_MATCH_1}}")
+    elseif(source MATCHES "_scalar\\.cpp$")  # for CPUs that hardly exist: unrolled by 16 lanes these would be a fifth of the library
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Os)
     elseif(source MATCHES "/cpu/(select_cast|pointwise_whole|along_rows)\\.cpp$")  # plain loops over rows, for any x86-64
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O3)
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-ftree-vectorize;-fvect-cost-model=dynamic")
     endif()
   endforeach()
 endfunction()

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "runtime/chain_problem.h"
 #include "runtime/ops/op.h"
 
 namespace ingot {
@@ -67,6 +68,11 @@ inline Tolerance tolerance_of(OpKind op, DataType type) {
 // With the op's own parameters: a maximum is exact.
 inline Tolerance tolerance_of(const OpParams& params, DataType type) {
   if (const auto* pool = std::get_if<PoolParams>(&params); pool && pool->function == PoolFunction::kMax) return {};
+  if (const auto* chain = std::get_if<PointwiseChainParams>(&params)) {
+    if (chain->reduced_dims > 0) return tolerance_of(OpKind::kReduce, type);
+    ChainProgram program;
+    return parse_chain(chain->program, program).ok() && is_defined_to_the_bit(program) ? Tolerance{} : tolerance_of(OpKind::kUnary, type);
+  }
   return tolerance_of(kind_of(params), type);
 }
 

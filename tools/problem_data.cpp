@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/ops/half.h"
+
 namespace ingot {
 namespace {
 
@@ -20,6 +22,15 @@ TensorType concrete(const TensorType& type, const Shape& shape) {
   result.shape = shape;
   result.layout = Layout::kLinear;
   return result;
+}
+
+void round_to_halves(std::vector<std::byte>& values) {
+  for (size_t at = 0; at < values.size(); at += sizeof(float)) {
+    float x;
+    std::memcpy(&x, &values[at], sizeof x);
+    x = f16_to_f32(f32_to_f16(x));
+    std::memcpy(&values[at], &x, sizeof x);
+  }
 }
 
 }  // namespace
@@ -58,6 +69,16 @@ std::vector<std::byte> random_values(const TensorType& type, const Shape& shape,
   return bytes;
 }
 
+void bring_near(DataType dtype, std::vector<std::byte>& values) {
+  if (dtype != DataType::kF32) return;
+  for (size_t at = 0; at < values.size(); at += sizeof(float)) {
+    float x;
+    std::memcpy(&x, &values[at], sizeof x);
+    x = (std::fabs(x) > 4 ? x / 1000 : x) / 8;
+    std::memcpy(&values[at], &x, sizeof x);
+  }
+}
+
 std::vector<Shape> max_shapes(const TestProblem& problem) {
   std::vector<Shape> shapes;
   for (const Operand& operand : problem.inputs) shapes.push_back(operand.max_shape);
@@ -87,7 +108,7 @@ Expected<std::vector<OpOutput>> output_types(const TestProblem& problem, std::sp
   return outputs;
 }
 
-Expected<ReferenceRun> run_reference(const TestProblem& problem, std::vector<Shape> input_shapes) {
+Expected<ReferenceRun> run_reference(const TestProblem& problem, std::vector<Shape> input_shapes, size_t rounded) {
   ReferenceRun run;
   Random random(text_seed(problem.text) + 17);
   INGOT_ASSIGN(const std::vector<OpOutput> types, output_types(problem, input_shapes));
@@ -99,6 +120,8 @@ Expected<ReferenceRun> run_reference(const TestProblem& problem, std::vector<Sha
     run.inputs.push_back(operand.is_constant ? problem.constants[i]
                          : operand.present   ? random_values(operand.type, run.input_shapes[i], random)
                                              : std::vector<std::byte>());
+    if (problem.near && !operand.is_constant) bring_near(operand.type.dtype, run.inputs.back());
+    if (i < rounded && operand.type.dtype == DataType::kF32) round_to_halves(run.inputs.back());
   }
   for (size_t i = 0; i < problem.outputs.size(); ++i) {
     run.output_shapes.push_back(types[i].shape);

@@ -26,6 +26,8 @@ uint64_t text_seed(std::string_view text);
 
 // Values of any type; floats in ±4 with a few far ones.
 std::vector<std::byte> random_values(const TensorType& type, const Shape& shape, Random& random);
+// f32 values into ±0.5; other types stay.
+void bring_near(DataType dtype, std::vector<std::byte>& values);
 
 std::vector<Shape> max_shapes(const TestProblem& problem);    // of the inputs
 std::vector<Shape> small_shapes(const TestProblem& problem);  // dims that vary at about half of the maximum
@@ -37,7 +39,8 @@ struct ReferenceRun {
   std::vector<Shape> produced_shapes;  // output_shapes, but for ops that count their output: what they made
   std::vector<std::vector<std::byte>> inputs, outputs;
 };
-Expected<ReferenceRun> run_reference(const TestProblem& problem, std::vector<Shape> input_shapes);
+// Of the first `rounded` inputs the reference sees f32 values as halves would have them.
+Expected<ReferenceRun> run_reference(const TestProblem& problem, std::vector<Shape> input_shapes, size_t rounded = 0);
 
 // A tactic loaded for a problem, with memory at the problem's maximum and operands in the layouts it asks for.
 class LoadedTactic {

@@ -117,7 +117,7 @@ struct Line {
   DataType dtype = DataType::kF32;
   std::optional<DataType> out, residual;
   std::string layout, first_layout;
-  bool bias = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
+  bool bias = false, near = false, heavy = false, per_tensor = false, x_per_channel = false, y_per_channel = false;
   std::optional<Operand> weights;
   std::vector<Operand> more;          // inputs after the first
   std::vector<bool> more_constant, more_weights;
@@ -127,7 +127,7 @@ struct Line {
   std::vector<Field> fields;
   int64_t groups = 1, parts = 1;
   AutoPad auto_pad = AutoPad::kNotSet;
-  bool ceil = false, count_pad = false, global = false, transpose_b = false;
+  bool ceil = false, count_pad = false, global = false, transpose_b = false, unquantised = false;
   double alpha = 1;
 };
 
@@ -136,6 +136,8 @@ Status parse_word(std::string_view word, Line& line) {
   Shape shape, max;
   if (word == "bias") line.bias = true;
   else if (word == "heavy") line.heavy = true;
+  else if (word == "unquantised") line.unquantised = true;
+  else if (word == "near") line.near = true;
   else if (word == "per_tensor") line.per_tensor = true;
   else if (word == "xperch") line.x_per_channel = true;
   else if (word == "yperch") line.y_per_channel = true;
@@ -341,7 +343,10 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   if (next + 2 > rest.size()) return bad(result.text, "needs an op, a type and a shape");
   const auto dtype = parse_data_type(rest[next]);
   Shape shape, max;
-  if (!dtype || !parse_dims(rest[next + 1], shape, max)) return bad(rest[next] + ' ' + rest[next + 1], "no type and shape");
+  std::vector<std::byte> first;
+  const bool listed = dtype && parse_values(rest[next + 1], *dtype, shape, first);
+  if (listed) max = shape;
+  if (!dtype || (!listed && !parse_dims(rest[next + 1], shape, max))) return bad(rest[next] + ' ' + rest[next + 1], "no type and shape");
   line.dtype = *dtype;
   for (next += 2; next < rest.size(); ++next) INGOT_TRY(parse_word(rest[next], line));
 
@@ -352,10 +357,12 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   const bool is_byte = line.dtype == DataType::kU8 || line.dtype == DataType::kS8;
   const DataType out = line.out.value_or(line.dtype);
 
+  result.near = line.near;
   result.inputs.push_back(operand_of(line.dtype, shape, max));
-  quantise(result.inputs[0].type, 0.02, random);
+  if (!line.unquantised) quantise(result.inputs[0].type, 0.02, random);
   if (line.x_per_channel) quantise_channels(result.inputs[0].type, random);
-  result.constants.emplace_back();
+  result.inputs[0].is_constant = listed;
+  result.constants.push_back(first);
   double out_scale = 0.02;
   if (kind == OpKind::kBinary && out != line.dtype) out_scale = 0.03;
   if (line.weights) {
@@ -401,12 +408,13 @@ Expected<TestProblem> parse_problem(std::string_view text) {
   for (size_t i = 0; i < line.more.size(); ++i) {
     Operand operand = line.more[i];
     if (only_moves(kind)) operand.type.quant = result.inputs[0].type.quant;
-    else quantise(operand.type, 0.013, random);
+    else if (!line.unquantised) quantise(operand.type, 0.013, random);
     operand.is_constant = line.more_constant[i];
     result.constants.push_back(!line.more_values[i].empty() ? line.more_values[i]
                                : line.more_weights[i] ? bytes_of(weight_values(operand.max_shape.elements(), operand.max_shape[operand.max_shape.rank - 1], random))
                                : operand.is_constant ? random_values(operand.type, operand.max_shape, random)
                                                    : std::vector<std::byte>());
+    if (line.near && line.more_values[i].empty()) bring_near(operand.type.dtype, result.constants.back());
     result.inputs.push_back(operand);
   }
 
@@ -421,7 +429,7 @@ Expected<TestProblem> parse_problem(std::string_view text) {
     if (i == 0 && kind == OpKind::kDequantizeLinear && !line.out) y.type.dtype = DataType::kF32;
     for (int d = 0; d < y.type.shape.rank; ++d)
       if (probe[i].shape[d] != inferred[i].shape[d]) y.type.shape[d] = Shape::kDynamic;
-    if (i == 0) quantise(y.type, out_scale, random);
+    if (i == 0 && !line.unquantised) quantise(y.type, out_scale, random);
     if (i == 0 && line.y_per_channel) quantise_channels(y.type, random);
     // What only moves bytes keeps its input's scale.
     const bool is_max_pool = kind == OpKind::kPool && std::get<PoolParams>(result.params).function == PoolFunction::kMax;

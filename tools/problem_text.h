@@ -11,13 +11,15 @@
 // First comes the op, then the type and shape of its first input, then in any order:
 //   w<shape>            constant weights (conv: [O,C/groups,kernel…], matmul: [K,N], or [N,K] with tb)
 //   <dtype>:<shape>     another input; with a final c a constant one, with a final w (f32) one of the size of weights, summed over the last dim
-//   <dtype>:[a,b,…]     a constant list of these values; none: an optional input left out
+//   <dtype>:[a,b,…]     a constant list of these values; none: an optional input left out. The first input may be one: <dtype> [a,b,…]
 //   pad, stride, dil, kernel <a>[,<b>…]   groups<n>   same_upper same_lower ceil count_pad global tb alpha:<x>
 //   parts<n>            number of outputs (Split)
 //   bias, residual[:<dtype>], <activation>[:<alpha>[:<beta>]]
 //   out:<dtype>         of the result; the first input's if left out
 //   nhwc, linear        layout of tensors of rank ≥ 3 (nhwc for conv and pools if left out); from:linear, from:nhwc: of the first
 //   heavy               weights over all of s8, so that pairs of products leave 16 bits; per_tensor: one weight scale
+//   unquantised         u8 and s8 are plain integers
+//   near                random floats within ±0.5, none of them far: where sums would hide what one element adds
 //   xperch, yperch      first input, first output: a scale and zero point per channel (dim 1)
 #pragma once
 
@@ -34,6 +36,7 @@ struct TestProblem {
   OpParams params;
   std::vector<Operand> inputs, outputs;
   std::vector<std::vector<std::byte>> constants;  // of inputs; empty where not constant
+  bool near = false;
 
   Problem problem(const DeviceInfo& device) const { return {params, inputs, outputs, device}; }
   double multiply_adds() const;  // of conv and matmul at the maximum shapes; 0 for others

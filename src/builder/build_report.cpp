@@ -19,10 +19,10 @@ std::string precision_of(const Graph& graph, const Node& node) {
   for (ValueId id : node.inputs)
     if (id != kNone && graph.value(id).type.quant &&
         (graph.value(id).type.dtype == DataType::kU8 || graph.value(id).type.dtype == DataType::kS8) &&
-        node.kind() != OpKind::kDequantizeLinear)
+        node.kind() != OpKind::kDequantizeLinear && node.kind() != OpKind::kPointwiseChain)
       return "int8";
   const ValueId result = node.outputs.empty() ? kNone : node.outputs[0];
-  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear ? "f32" : std::string(to_string(graph.value(result).type.dtype));
+  return result == kNone ? "none" : node.kind() == OpKind::kQuantizeLinear || (node.kind() == OpKind::kPointwiseChain && graph.value(result).type.quant) ? "f32" : std::string(to_string(graph.value(result).type.dtype));
 }
 
 namespace {

@@ -18,6 +18,7 @@
 #include "builder/build_report.h"
 #include "builder/calibrate.h"
 #include "builder/check_report.h"
+#include "builder/kernel_compiler.h"
 #include "builder/onnx/import_model.h"
 #include "builder/run_passes.h"
 #include "builder/pipeline.h"
@@ -208,8 +209,21 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
   if (!options.timing_cache.empty() && cache.changed()) INGOT_TRY(save_timing_cache(options.timing_cache, cache));
   if (options.targets.empty()) return built;
   auto report = nlohmann::ordered_json::parse(built.plan.report_json);
+  const Expected<const KernelCompiler*> compiler = kernel_compiler();
+  std::optional<Graph> without_chains;
+  if (!compiler.ok()) {
+    // Nothing but generated kernels runs chains on a GPU.
+    built.warnings.push_back("element-wise layers of " + options.targets.front() + " are not fused: " + std::string(compiler.status().message()));
+    BuildOptions plain = options;
+    plain.disabled_passes.push_back("fuse_pointwise_chain");
+    plain.dump_graphs_dir.clear();
+    INGOT_ASSIGN(without_chains, make_float_graph(model_path, plain));
+    INGOT_TRY(run_quantise_passes(*without_chains, plain));
+  }
   for (const std::string& target : options.targets) {
-    INGOT_ASSIGN(const DeviceInfo other, device_of_target(target));
+    INGOT_ASSIGN(DeviceInfo other, device_of_target(target));
+    other.generated = compiler.ok();
+    other.compiler = compiler.ok() ? *compiler : nullptr;
     // A plan is verified where it can run; the reference is the same on every device.
     const Expected<DeviceInfo> here = find_device(other.backend);
     if (TacticRegistry::builtin().all(other.backend).empty()) return here.status().clone().with_context("target " + target);
@@ -217,7 +231,7 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     if (!runs_here)
       built.warnings.push_back("plan for " + target + " is not verified: " +
                                (here.ok() ? "this machine's GPU is older" : std::string(here.status().message())));
-    auto more = plan_for(graph, other, runs_here, cache, options);
+    auto more = plan_for(without_chains ? *without_chains : graph, other, runs_here, cache, options);
     if (!more.ok()) return std::move(more.take_status()).with_context("target " + target);
     report["other_targets"][target] = nlohmann::ordered_json::parse(more->report_json);
     built.others.push_back(*std::move(more));

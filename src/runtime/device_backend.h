@@ -27,10 +27,11 @@ class DeviceRun {
   virtual void* arena() const = 0;    // device memory, as large as create_run() was told
   virtual void* stream() const = 0;   // where kernels are launched while recording, or step by step
   virtual Expected<DeviceIo> allocate_io(uint64_t bytes) = 0;  // lives as long as this
+  virtual Expected<void*> allocate_staging(uint64_t bytes) = 0;  // the host's side alone
 
   // Binds the device to the calling thread; before anything below.
   virtual Status enter() = 0;
-  // What is launched and copied between the two becomes one graph, which replaces the one before.
+  // What is launched and copied between the two becomes one graph, which replaces the one before; begin waits until that one has run.
   virtual Status begin_recording() = 0;
   virtual Status end_recording() = 0;
   // Between staging and device memory, in the order of the stream; may be recorded.

@@ -2,7 +2,9 @@
 #include "runtime/execution_context.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <map>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -39,13 +41,29 @@ struct Variant {
   const Arenas arenas;
   ShapePass shapes;
   std::unique_ptr<PlanRunner> runner;
+  void find_equal_dims();  // once the ranges are there
+
   std::vector<const ProfileEntry*> ranges;  // per input
-  struct EqualDims {
-    size_t input, other;                    // among the inputs
-    int dim, other_dim;
+  // A dim that is known by its name: another of that name, or a sum of named ones.
+  struct NamedDim {
+    size_t input;                           // among the inputs
+    int dim;
+    int64_t factor;
   };
-  std::vector<EqualDims> equal_dims;        // that share a name: each with the first of it
+  struct EqualDims {
+    NamedDim dim;
+    std::vector<NamedDim> sum;
+    int64_t more;
+  };
+  std::vector<EqualDims> equal_dims;
   std::vector<bool> late;                   // per output: of a late step, which needs memory for its largest shape
+  // On a GPU.
+  std::vector<void*> host_homes;            // per slot: where its value is known to the host, or null
+  struct Upload {
+    uint32_t slot;
+    DeviceIo io;
+  };
+  std::vector<Upload> uploads;              // results of shape arithmetic that kernels read
 };
 
 // How far a shape of the same rank lies outside of a range; 0: inside.
@@ -67,6 +85,39 @@ std::string dim_words(const Variant& variant, size_t input, int dim) {
 }
 
 }  // namespace
+
+// "past+seq", "2*seq+1": what cannot be read so is not checked.
+void Variant::find_equal_dims() {
+  std::map<std::string_view, NamedDim> named;
+  for (size_t i = 0; i < ranges.size(); ++i)
+    for (size_t d = 0; d < ranges[i]->dim_names.size(); ++d) {
+      const std::string& name = ranges[i]->dim_names[d];
+      if (name.empty()) continue;
+      const NamedDim own{i, static_cast<int>(d), 1};
+      if (const auto [first, is_new] = named.emplace(name, own); !is_new) equal_dims.push_back({own, {first->second}, 0});
+    }
+  for (const auto& [name, dim] : named) {
+    EqualDims equal{dim, {}, 0};
+    bool is_sum = name.find('+') != std::string_view::npos;
+    for (std::string_view rest = name; is_sum;) {
+      const size_t plus = rest.find('+');
+      std::string_view part = rest.substr(0, plus);
+      const size_t star = part.find('*');
+      const std::string_view number = star == std::string_view::npos ? part : part.substr(0, star);
+      uint32_t factor = 0;
+      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), factor);
+      const bool has_number = error == std::errc() && end == number.data() + number.size() && factor < (1u << 16);
+      if (star != std::string_view::npos) part = part.substr(star + 1);
+      const auto known = named.find(part);
+      is_sum = star == std::string_view::npos ? has_number || known != named.end() : has_number && known != named.end();
+      if (is_sum && known == named.end()) equal.more += factor;
+      else if (is_sum) equal.sum.push_back({known->second.input, known->second.dim, has_number ? static_cast<int64_t>(factor) : 1});
+      if (plus == std::string_view::npos) break;
+      rest.remove_prefix(plus + 1);
+    }
+    if (is_sum) equal_dims.push_back(std::move(equal));
+  }
+}
 
 struct ExecutionContext::Impl {
   Impl(std::shared_ptr<const Engine::Impl> loaded, Arena memory)
@@ -104,7 +155,7 @@ struct ExecutionContext::Impl {
     return static_cast<uint64_t>(shape_to_hold(binding).elements()) * element_bytes(slot_of(binding).type.dtype);
   }
   Status check_bound(const Binding& binding) const;
-  void prepare();
+  Status prepare();
   double distance_to(const Variant& variant, const Binding* only) const;
   Status check_profiles(const Binding* only) const;
   Status check_equal_dims() const;
@@ -112,7 +163,8 @@ struct ExecutionContext::Impl {
   Status update_shapes();
   void update_pointers();
   Status run();
-  void move_homes_to_device(std::vector<void*>& homes);
+  Status move_homes_to_device(Variant& variant, std::vector<void*>& homes);
+  Status copy_inputs();
   Status record_run();
   Status run_observed();
   Status run_on_device();
@@ -130,7 +182,6 @@ struct ExecutionContext::Impl {
   StepObserver* observer = nullptr;
   bool shapes_stale = true, pointers_stale = true;
   std::unique_ptr<DeviceRun> device;  // null on the CPU
-  std::vector<void*> host_homes;      // on a GPU, per slot: where its value is known to the host, or null
   bool recording_stale = true;
   std::vector<std::vector<std::byte>> observed_bytes;
 };
@@ -147,23 +198,15 @@ ExecutionContext::Impl::Binding* ExecutionContext::Impl::find(std::string_view t
   return nullptr;
 }
 
-void ExecutionContext::Impl::prepare() {
+Status ExecutionContext::Impl::prepare() {
   const Plan& first = variants[0]->plan;
   for (size_t i = 0; i < first.inputs.size(); ++i) bindings.push_back({i, true, {}, 0, {}, {}, false, {}, false});
   for (size_t i = 0; i < first.outputs.size(); ++i) bindings.push_back({i, false, {}, 0, {}, {}, false, {}, false});
   for (size_t v = 0; v < variants.size(); ++v) {
     Variant& variant = *variants[v];
     const Plan& plan = variant.plan;
-    std::unordered_map<std::string, std::pair<size_t, int>> named;
-    for (size_t i = 0; i < plan.inputs.size(); ++i) {
-      variant.ranges.push_back(engine->range_of(v, plan.inputs[i]));
-      const std::vector<std::string>& names = variant.ranges.back()->dim_names;
-      for (size_t d = 0; d < names.size(); ++d) {
-        if (names[d].empty()) continue;
-        const auto [first, is_new] = named.emplace(names[d], std::pair(i, static_cast<int>(d)));
-        if (!is_new) variant.equal_dims.push_back({i, first->second.first, static_cast<int>(d), first->second.second});
-      }
-    }
+    for (uint32_t slot : plan.inputs) variant.ranges.push_back(engine->range_of(v, slot));
+    variant.find_equal_dims();
     variant.late.resize(plan.outputs.size());
     std::vector<bool> is_late(plan.slots.size());
     for (const Step& step : plan.steps)
@@ -182,13 +225,14 @@ void ExecutionContext::Impl::prepare() {
     std::vector<void*> homes = PlanRunner::homes_of(variant->loaded, arena.at(0));
     auto* workspaces = static_cast<std::byte*>(arena.at(0));
     if (device) {
-      move_homes_to_device(homes);
+      INGOT_TRY(move_homes_to_device(*variant, homes));
       resources.stream = device->stream();
-      resources.host_homes = &host_homes;
+      resources.host_homes = &variant->host_homes;
       workspaces = static_cast<std::byte*>(device->arena());
     }
     variant->runner = std::make_unique<PlanRunner>(variant->loaded, std::move(homes), workspaces, variant->shapes, resources);
   }
+  return {};
 }
 
 // How far the inputs' shapes, or one's, lie outside of a profile; 0: inside.
@@ -224,14 +268,16 @@ Status ExecutionContext::Impl::check_profiles(const Binding* only) const {
   return Status(StatusCode::kInternal, "no profile holds the inputs' shapes");
 }
 
-// Whether dims of one name are equal: what the engine was built on.
+// Whether dims of one name are equal, and sums are sums: what the engine was built on.
 Status ExecutionContext::Impl::check_equal_dims() const {
-  for (const Variant::EqualDims& pair : now->equal_dims) {
-    const Binding &one = bindings[pair.input], &other = bindings[pair.other];
-    const int64_t got = one.shape[pair.dim], need = other.shape[pair.other_dim];
+  for (const Variant::EqualDims& equal : now->equal_dims) {
+    const int64_t got = bindings[equal.dim.input].shape[equal.dim.dim];
+    int64_t need = equal.more;
+    for (const Variant::NamedDim& part : equal.sum) need += part.factor * bindings[part.input].shape[part.dim];
     if (got == need) continue;
-    return Status(StatusCode::kInvalidArgument, dim_words(*now, pair.input, pair.dim) + ": got " + std::to_string(got) + ", need " +
-                                                    std::to_string(need) + ", the size of " + dim_words(*now, pair.other, pair.other_dim));
+    const bool is_plain = equal.sum.size() == 1 && equal.sum[0].factor == 1 && equal.more == 0;
+    return Status(StatusCode::kInvalidArgument, dim_words(*now, equal.dim.input, equal.dim.dim) + ": got " + std::to_string(got) + ", need " + std::to_string(need) +
+                                                    (is_plain ? ", the size of " + dim_words(*now, equal.sum[0].input, equal.sum[0].dim) : std::string()));
   }
   return {};
 }
@@ -289,25 +335,41 @@ Status ExecutionContext::Impl::run() {
   return now->runner->run(observer);
 }
 
-// Shape arithmetic is the host's: its values stay in the host's arena, and kernels find its operands there.
-void ExecutionContext::Impl::move_homes_to_device(std::vector<void*>& homes) {
-  const Plan& plan = now->plan;
-  host_homes.assign(homes.size(), nullptr);
-  std::vector<bool> is_shape(plan.slots.size());
-  for (const Step& step : plan.steps)
+// Shape arithmetic is the host's: its values are made in the host's arena, and taken from there to the device's where kernels read them.
+Status ExecutionContext::Impl::move_homes_to_device(Variant& variant, std::vector<void*>& homes) {
+  const Plan& plan = variant.plan;
+  variant.host_homes.assign(homes.size(), nullptr);
+  std::vector<bool> is_shape(plan.slots.size()), is_read(plan.slots.size());
+  for (const Step& step : plan.steps) {
     for (uint32_t slot : step.outputs)
       if (step.shape_step && slot != kNoIndex) is_shape[slot] = true;
+    for (uint32_t slot : step.inputs)
+      if (!step.shape_step && slot != kNoIndex) is_read[slot] = true;
+  }
   for (uint32_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
-    if (slot.home == Slot::Home::kConstant) {
-      host_homes[i] = homes[i];
-      homes[i] = const_cast<void*>(engine->on_device->at(i));
-    } else if (is_shape[i]) {
-      host_homes[i] = homes[i];
-    } else if (slot.home == Slot::Home::kArena) {
-      homes[i] = static_cast<std::byte*>(device->arena()) + slot.offset;
-    }
+    void* const host = homes[i];
+    if (slot.home == Slot::Home::kArena) homes[i] = static_cast<std::byte*>(device->arena()) + slot.offset;
+    if (slot.home == Slot::Home::kConstant) homes[i] = const_cast<void*>(engine->on_device->at(i));
+    if (slot.home == Slot::Home::kConstant || is_shape[i]) variant.host_homes[i] = host;
+    if (!is_shape[i] || !is_read[i]) continue;
+    INGOT_ASSIGN(void* const staging, device->allocate_staging(slot.bytes));
+    variant.uploads.push_back({i, {homes[i], staging}});
   }
+  return {};
+}
+
+// What the host has for a run, to the device.
+Status ExecutionContext::Impl::copy_inputs() {
+  for (const Binding& binding : bindings)
+    if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
+  for (const Variant::Upload& upload : now->uploads) {
+    const Slot& slot = now->plan.slots[upload.slot];
+    const uint64_t bytes = static_cast<uint64_t>(now->shapes.shape(upload.slot).elements()) * element_bytes(slot.type.dtype);
+    std::copy_n(static_cast<const std::byte*>(now->host_homes[upload.slot]), bytes, static_cast<std::byte*>(upload.io.staging));
+    INGOT_TRY(device->copy_in(upload.io, bytes));
+  }
+  return {};
 }
 
 // Memory for what is bound to the host's, addresses, and the graph of a run: after a change of shapes or memory.
@@ -321,9 +383,7 @@ Status ExecutionContext::Impl::record_run() {
   update_pointers();
   if (!recording_stale) return {};
   INGOT_TRY(device->begin_recording());
-  Status status;
-  for (const Binding& binding : bindings)
-    if (status.ok() && binding.is_input && !binding.on_device) status = device->copy_in(binding.io, bytes_now(binding));
+  Status status = copy_inputs();
   if (status.ok()) status = now->runner->launch();
   for (const Binding& binding : bindings)
     if (status.ok() && !binding.is_input && !binding.on_device) status = device->copy_out(binding.io, bytes_now(binding));
@@ -352,8 +412,7 @@ Status ExecutionContext::Impl::run_on_device() {
 Status ExecutionContext::Impl::run_observed() {
   using Clock = std::chrono::steady_clock;
   const Plan& plan = now->plan;
-  for (const Binding& binding : bindings)
-    if (binding.is_input && !binding.on_device) INGOT_TRY(device->copy_in(binding.io, bytes_now(binding)));
+  INGOT_TRY(copy_inputs());
   INGOT_TRY(device->synchronize());
   std::vector<ConstTensorRef> observed;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -370,7 +429,7 @@ Status ExecutionContext::Impl::run_observed() {
     for (size_t k = 0; k < count; ++k) {
       const uint32_t slot = operands.slots[k];
       if (slot == kNoIndex) continue;
-      const void* where = operands.pointers[k] ? host_homes[slot] : nullptr;
+      const void* where = operands.pointers[k] ? now->host_homes[slot] : nullptr;
       if (!where && operands.pointers[k]) {
         observed_bytes[k].resize(static_cast<size_t>(now->shapes.shape(slot).elements()) * element_bytes(plan.slots[slot].type.dtype));
         INGOT_TRY(device->read(observed_bytes[k].data(), operands.pointers[k], observed_bytes[k].size()));
@@ -423,7 +482,7 @@ Expected<ExecutionContext> make_context(std::shared_ptr<const Engine::Impl> engi
   if (impl->engine->on_device) {
     INGOT_ASSIGN(impl->device, impl->engine->on_device->create_run(bytes));
   }
-  impl->prepare();
+  INGOT_TRY(impl->prepare());
   INGOT_TRY(impl->update_shapes());
   return ExecutionContext(std::move(impl));
 }

@@ -19,6 +19,13 @@ namespace ingot {
 enum class Backend : uint8_t { kCpu, kCuda, kCount };
 inline constexpr int kCudaCapabilities[] = {80, 86, 89, 90};  // what plans are made for; 80 is compute capability 8.0
 
+// Makes machine code and PTX of a kernel's source; of a builder. The image is what Device::generated_function() takes.
+class KernelCompiler {
+ public:
+  virtual ~KernelCompiler() = default;
+  virtual Expected<Blob> compile(const std::string& source, int cuda_capability) const = 0;
+};
+
 struct DeviceInfo {
   std::string name;         // "cpu"; of a GPU its own name or its target
   std::string fingerprint;  // what timings depend on: model, instruction sets, threads
@@ -27,6 +34,8 @@ struct DeviceInfo {
   Backend backend = Backend::kCpu;
   int cuda_capability = 0;
   bool allow_f16 = false;   // tactics may round float operands to half precision
+  bool generated = false;   // tactics may bring kernels of their own: there is a compiler, or they are made already
+  const KernelCompiler* compiler = nullptr;  // while a plan is made
 };
 
 // One input or output of a problem. type.shape has kDynamic where the profile lets a dim vary.

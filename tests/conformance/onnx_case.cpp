@@ -164,7 +164,15 @@ Status check(const OnnxCase& test, const std::string& model_path, const std::vec
   if (options.profiles.empty()) options.calibration = &source;  // for the shapes only
   // Where a size depends on data, the answer's is the limit that a user would give.
   for (const NamedTensor& tensor : wanted) options.limits.push_back({tensor.name, tensor.shape});
-  INGOT_ASSIGN(const Engine engine, build_and_load(model_path, options));
+  if (mode == CaseMode::kCuda) options.targets = {"cuda-sm_80"};
+  auto loaded = build_and_load(model_path, options);
+  if (mode == CaseMode::kCuda && !loaded.ok() && loaded.status().message().find("no kernel for ") != std::string::npos) {
+    result.is_static = true;
+    result.reason = loaded.status().message();
+    return {};
+  }
+  INGOT_ASSIGN(const Engine engine, std::move(loaded));
+  if (mode == CaseMode::kCuda && engine.target() == "cpu-x86-64") return failure("runs on the CPU: " + std::string(engine.remark()));
   const auto run = [&]() -> Status {
     INGOT_ASSIGN(ExecutionContext context, engine.create_context());
     cli::own_outputs(context, engine);

@@ -27,12 +27,13 @@ enum class CaseMode {
   kPlain,      // no passes, reference code only
   kConstants,  // optimised, all inputs but the first as initialisers
   kDynamic,    // optimised, the inputs' dims left open around the case's, as many as the operator allows
+  kCuda,       // optimised, on a GPU, or the stand-in for its driver
 };
 
 struct CaseResult {
   bool passed = false;
   bool bound = false;      // an input that a type rule needs the value of was given as an initialiser
-  bool is_static = false;  // kDynamic: no dim can be left open, so nothing was run
+  bool is_static = false;  // kDynamic: no dim can be left open, so nothing was run; kCuda: a layer has no kernel there
   double ulp = 0;          // the largest error of a float output, see ulp_error
   std::string fast;        // kOptimized: element types with fast code, as "f32,int8"
   std::string reason;      // of a failure, one line, free of paths

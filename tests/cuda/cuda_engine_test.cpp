@@ -1,9 +1,8 @@
 // The whole engine on the stand-in: digits in INT8 with the bytes of the CPU's plan, contexts side by side, nothing allocated or
 // awaited inside enqueue(), memory as planned.
-#include <nlohmann/json.hpp>
-
 #include "cuda/stand_in.h"
 #include "e2e/digits_fixture.h"
+#include "runtime/plan.h"
 #include "tolerance.h"
 
 namespace ingot {
@@ -129,9 +128,6 @@ std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>
   auto built = build(digits::model(), options);
   EXPECT_TRUE(built.ok()) << built.status().message();
   if (!built.ok()) return {};
-  in_half = 0;
-  for (const auto& layer : nlohmann::json::parse(built->report_json)["other_targets"]["cuda-sm_80"]["layers"])
-    in_half += layer["tactic"].get<std::string>().find(".f16") != std::string::npos;
   const std::string path = testing::TempDir() + "ingot_cuda_float.engine";
   EXPECT_TRUE(write_file_atomically(path, built->engine).ok());
   RuntimeOptions runtime;
@@ -139,7 +135,10 @@ std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>
   auto engine = Engine::load_file(path, runtime);
   std::remove(path.c_str());
   EXPECT_TRUE(engine.ok()) << engine.status().message();
-  return engine.ok() ? digits::run(*engine, rows, 2) : std::vector<float>();
+  if (!engine.ok()) return {};
+  const auto& steps = engine->plan().steps;
+  in_half = static_cast<int>(std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.tactic.find(".f16") != std::string::npos; }));
+  return digits::run(*engine, rows, 2);
 }
 
 TEST(CudaEngine, HalfPrecisionIsUsedWhereItIsPermittedOnly) {

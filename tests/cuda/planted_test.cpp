@@ -48,7 +48,7 @@ namespace {
 
 constexpr double kMostProducts = 3e6;  // of one run
 constexpr rlim_t kMostSeconds = 60;    // of the processor, for one process: what takes more has no end
-constexpr size_t kRunsEach = 200, kPlacesEach = 2;
+constexpr size_t kTrialsEach = 12, kPlacesEach = 3;
 
 struct Trial {
   const TestProblem* problem;
@@ -151,15 +151,18 @@ const std::map<std::string, Text>& texts() {
   return all;
 }
 
-// Of each kind up to kPlacesEach lines of a kernel, spread over it.
-std::vector<Fault> faults_of(const std::string& module, const std::string& kernel) {
+// Lines of a kernel, from 0, with the trials that run them, the cheap ones first.
+using Reached = std::map<size_t, std::vector<size_t>>;
+
+// Of each kind up to kPlacesEach lines of a kernel that some trial runs, spread over them.
+std::vector<Fault> faults_of(const std::string& module, const std::string& kernel, const Reached& reached) {
   const Text& text = texts().at(module);
   const auto [begin, end] = text.kernels.at(kernel);
   std::vector<Fault> all;
   for (const Kind& kind : kinds()) {
     std::vector<Fault> found;
     for (size_t i = begin; i < end; ++i) {
-      if (text.lines[i].find(kind.marker) == std::string::npos) continue;
+      if (text.lines[i].find(kind.marker) == std::string::npos || !reached.count(i)) continue;
       std::string changed = std::regex_replace(text.lines[i], kind.pattern, kind.fault, std::regex_constants::format_first_only);
       if (changed != text.lines[i]) found.push_back({module, kernel, &kind, i, std::move(changed)});
     }
@@ -198,16 +201,19 @@ bool passes(const Trial& run, const ReferenceRun& wanted) {
   return results.ok() && compare(*run.problem, wanted, *results, run.tactic->info().arithmetic).empty();
 }
 
-// Which runs launch a kernel, the cheap ones first; found in a child, since the driver must not be there before the forks.
-std::map<std::string, std::vector<size_t>> runs_by_kernel(const std::vector<Trial>& runs) {
-  const std::string path = testing::TempDir() + "ingot_kernels_of_runs." + std::to_string(::getpid());
+// What each trial runs, by kernel; found in a child, since the driver must not be there before the forks.
+std::map<std::string, Reached> reached_by(const std::vector<Trial>& trials) {
+  const std::string path = testing::TempDir() + "ingot_lines_of_trials." + std::to_string(::getpid());
   const pid_t child = in_child([&] {
     std::ofstream out(path);
-    for (size_t i = 0; i < runs.size(); ++i) {
-      const auto wanted = reference(runs[i]);
-      if (!wanted.ok() || !passes(runs[i], *wanted)) return 1;
+    for (size_t i = 0; i < trials.size(); ++i) {
+      const auto wanted = reference(trials[i]);
+      if (!wanted.ok() || !passes(trials[i], *wanted)) return 1;
       std::istringstream kernels(cuda::stand_in_function<const char*()>("fake_cuda_kernels")());
-      for (std::string line; std::getline(kernels, line);) out << line.substr(0, line.find(' ')) << " " << i << "\n";
+      for (std::string line; std::getline(kernels, line);) {
+        const std::string name = line.substr(0, line.find(' '));
+        out << name << " " << i << " " << cuda::stand_in_function<const char*(const char*)>("fake_cuda_lines")(name.c_str()) << "\n";
+      }
       cuda::stand_in_function<void()>("fake_cuda_reset")();
     }
     out.close();
@@ -216,114 +222,162 @@ std::map<std::string, std::vector<size_t>> runs_by_kernel(const std::vector<Tria
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0) << "the kernels as they are do not pass";
-  std::map<std::string, std::vector<size_t>> found;
+  std::map<std::string, Reached> found;
   std::ifstream in(path);
-  std::string kernel;
-  for (size_t run = 0; in >> kernel >> run;) found[kernel].push_back(run);
+  for (std::string text; std::getline(in, text);) {
+    std::istringstream line(text);
+    std::string kernel;
+    size_t trial = 0;
+    line >> kernel >> trial;
+    for (size_t number = 0; line >> number;) found[kernel][number - 1].push_back(trial);
+  }
   std::remove(path.c_str());
-  for (auto& [name, list] : found) std::stable_sort(list.begin(), list.end(), [&](size_t a, size_t b) { return runs[a].cost < runs[b].cost; });
+  for (auto& [name, lines] : found)
+    for (auto& [line, list] : lines) std::stable_sort(list.begin(), list.end(), [&](size_t a, size_t b) { return trials[a].cost < trials[b].cost; });
   return found;
 }
 
-std::vector<Trial> cheap_runs(const std::vector<TestProblem>& problems) {
-  std::vector<Trial> runs;
+std::vector<Trial> cheap_trials(const std::vector<TestProblem>& problems) {
+  std::vector<Trial> trials;
   for (const TestProblem& problem : problems) {
     for (const bool small : {false, true}) {
       Trial run{&problem, nullptr, small, 0};
       const std::vector<Shape> shapes = small ? small_shapes(problem) : max_shapes(problem);
       if (small && std::equal(shapes.begin(), shapes.end(), max_shapes(problem).begin())) continue;
+      // Without elements hardly a line of a kernel runs.
+      if (std::any_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.elements() == 0; })) continue;
       for (const Shape& shape : shapes) run.cost += static_cast<double>(shape.elements());
       if (problem.multiply_adds() > 0) run.cost += problem.multiply_adds();
       if (run.cost > kMostProducts) continue;
       for (const Tactic* tactic : TacticRegistry::builtin().for_op(kind_of(problem.params), Backend::kCuda)) {
         if (!tactic->supports(problem.problem(device()))) continue;
         run.tactic = tactic;
-        runs.push_back(run);
+        trials.push_back(run);
       }
     }
   }
-  return runs;
+  return trials;
 }
 
-// Some of a kernel's runs: cheap ones, and others spread over the rest.
+struct Corpus {
+  std::vector<TestProblem> problems = all_problems();
+  std::vector<Trial> trials = cheap_trials(problems);
+  std::map<std::string, Reached> by_kernel = reached_by(trials);
+};
+const Corpus& corpus() {
+  static const Corpus* const made = [] {
+    ::setenv("FAKE_CUDA_QUIET", "1", 1);
+    ::setenv("FAKE_CUDA_THREADS", "1", 1);
+    return new Corpus;
+  }();
+  return *made;
+}
+
+// Some of the trials that run a line: cheap ones, and others spread over the rest.
 std::vector<size_t> some_of(const std::vector<size_t>& all) {
   std::vector<size_t> some;
-  const size_t count = std::min(kRunsEach, all.size());
-  for (size_t k = 0; k < count; ++k) some.push_back(all[k < count / 2 ? k : k * (all.size() - 1) / (count - 1)]);
+  const size_t count = std::min(kTrialsEach, all.size());
+  for (size_t k = 0; k < count; ++k) some.push_back(all[k < count / 2 ? k : k * (all.size() - 1) / std::max<size_t>(count - 1, 1)]);
   return some;
 }
 
 TEST(PlantedInShippedKernels, AreFound) {
-  ::setenv("FAKE_CUDA_QUIET", "1", 1);
-  ::setenv("FAKE_CUDA_THREADS", "1", 1);
-  const std::vector<TestProblem> problems = all_problems();
-  const std::vector<Trial> runs = cheap_runs(problems);
-  const auto by_kernel = runs_by_kernel(runs);
+  const auto& trials = corpus().trials;
+  const auto& by_kernel = corpus().by_kernel;
+  std::map<size_t, std::set<std::string>> kernels_of;  // of a trial
+  for (const auto& [kernel, lines] : by_kernel)
+    for (const auto& [line, list] : lines)
+      for (const size_t i : list) kernels_of[i].insert(kernel);
   std::map<size_t, ReferenceRun> wanted;
   std::map<const Kind*, std::pair<int, int>> counts;  // found, planted
   int planted = 0, missed = 0;
+  // Two at a time.
+  std::map<pid_t, Fault> running;
+  const auto reap = [&] {
+    int status = 0;
+    const pid_t child = ::waitpid(-1, &status, 0);
+    const auto it = running.find(child);
+    if (it == running.end()) return;
+    const Fault& fault = it->second;
+    auto& [hits, all] = counts[fault.kind];
+    ++all;
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGXCPU && WTERMSIG(status) != SIGKILL) {
+      ADD_FAILURE() << fault.kernel << ": " << fault.kind->name << ": the interpreter ended by signal " << WTERMSIG(status);
+    } else if (status != 0) {
+      ++hits;
+    } else {
+      ++missed;
+      std::cout << fault.kernel << ": " << fault.kind->name << ": line " << fault.line + 1 << ": " << texts().at(fault.module).lines[fault.line] << " -> " << fault.text << "\n";
+      if (fault.kind->always) ADD_FAILURE() << fault.kernel << ": " << fault.kind->name << " in line " << fault.line + 1 << " is not found";
+    }
+    running.erase(it);
+  };
   for (const auto& [module, text] : texts()) {
     for (const auto& [kernel, span] : text.kernels) {
-      const auto found = by_kernel.find(kernel);
-      if (found == by_kernel.end()) {
+      const auto reached = by_kernel.find(kernel);
+      if (reached == by_kernel.end()) {
         ADD_FAILURE() << kernel << ": no cheap problem launches it";
         continue;
       }
-      const std::vector<size_t> some = some_of(found->second);
-      for (const size_t i : some) {
-        if (wanted.count(i)) continue;
-        auto run = reference(runs[i]);
-        ASSERT_TRUE(run.ok());
-        wanted.emplace(i, *std::move(run));
-      }
-      std::set<std::string> together = {kernel};
-      for (const auto& [other, list] : by_kernel)
-        for (const size_t i : some) if (std::find(list.begin(), list.end(), i) != list.end()) together.insert(other);
-      // 0: all runs pass; 1: some do not.
-      const auto start = [&](const Fault* fault) {
-        return in_child([&] {
-          replaced[module] = text.with(together, fault);
-          for (const size_t i : some)
-            if (!passes(runs[i], wanted.at(i))) return 1;
-          return 0;
-        });
-      };
-      int status = 0;
-      ::waitpid(start(nullptr), &status, 0);
-      EXPECT_EQ(status, 0) << kernel << " does not pass by itself";
-      // Two at a time.
-      std::map<pid_t, Fault> running;
-      const auto reap = [&] {
-        const pid_t child = ::waitpid(-1, &status, 0);
-        const auto it = running.find(child);
-        if (it == running.end()) return;
-        const Fault& fault = it->second;
-        auto& [hits, all] = counts[fault.kind];
-        ++all;
-        if (WIFSIGNALED(status) && WTERMSIG(status) != SIGXCPU && WTERMSIG(status) != SIGKILL) {
-          ADD_FAILURE() << kernel << ": " << fault.kind->name << ": the interpreter ended by signal " << WTERMSIG(status);
-        } else if (status != 0) {
-          ++hits;
-        } else {
-          ++missed;
-          (fault.kind->always ? std::cerr : std::cout) << kernel << ": " << fault.kind->name << ": line " << fault.line + 1 << ": " << text.lines[fault.line] << " -> " << fault.text << "\n";
-          if (fault.kind->always) ADD_FAILURE() << kernel << ": " << fault.kind->name << " is not found";
+      for (Fault& fault : faults_of(module, kernel, reached->second)) {
+        const std::vector<size_t> some = some_of(reached->second.at(fault.line));
+        std::set<std::string> together = {kernel};
+        for (const size_t i : some) {
+          together.insert(kernels_of[i].begin(), kernels_of[i].end());
+          if (wanted.count(i)) continue;
+          auto run = reference(trials[i]);
+          ASSERT_TRUE(run.ok());
+          wanted.emplace(i, *std::move(run));
         }
-        running.erase(it);
-      };
-      for (Fault& fault : faults_of(module, kernel)) {
         ++planted;
         if (running.size() == 2) reap();
-        const pid_t child = start(&fault);
+        const pid_t child = in_child([&] {
+          replaced[module] = text.with(together, &fault);
+          for (const size_t i : some)
+            if (!passes(trials[i], wanted.at(i))) return 1;
+          return 0;
+        });
         running.emplace(child, std::move(fault));
       }
+      // By itself, without a fault, it passes: what is found above is the fault.
+      const auto& any = reached->second.begin()->second;
       while (!running.empty()) reap();
+      int status = 0;
+      ::waitpid(in_child([&] {
+                  std::set<std::string> together = kernels_of[any[0]];
+                  replaced[module] = text.with(together, nullptr);
+                  const auto run = reference(trials[any[0]]);
+                  return run.ok() && passes(trials[any[0]], *run) ? 0 : 1;
+                }),
+                &status, 0);
+      EXPECT_EQ(status, 0) << kernel << " does not pass by itself";
     }
   }
   for (const auto& [kind, count] : counts) std::cout << kind->name << " (" << kind->marker << "): " << count.first << " of " << count.second << " found\n";
   std::cout << planted << " faults planted, " << planted - missed << " found\n";
   EXPECT_GE(planted, 400);
   EXPECT_GE(planted - missed, planted * 9 / 10);
+}
+
+// Lines of the kernels that no problem of the corpus runs: code that nothing tests. Says how many, and holds what must be run.
+TEST(ShippedKernels, StoresAreRunByTheCorpus) {
+  const auto& by_kernel = corpus().by_kernel;
+  size_t total = 0, run = 0;
+  for (const auto& [module, text] : texts()) {
+    for (const auto& [kernel, span] : text.kernels) {
+      const auto reached = by_kernel.find(kernel);
+      for (size_t i = span.first; i < span.second; ++i) {
+        const std::string& line = text.lines[i];
+        if (!line.starts_with("\t") || line.starts_with("\t.") || line.starts_with("\t//") || line == "\tret;") continue;
+        const bool ran = reached != by_kernel.end() && reached->second.count(i);
+        ++total;
+        run += ran;
+        if (!ran && (line.find("st.global") != std::string::npos || line.find("mma.sync") != std::string::npos || line.find("bar.sync") != std::string::npos))
+          ADD_FAILURE() << kernel << ": no problem of the corpus runs line " << i + 1 << ":" << line;
+      }
+    }
+  }
+  std::cout << run << " of " << total << " instructions are run\n";
 }
 
 }  // namespace

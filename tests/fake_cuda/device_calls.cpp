@@ -287,6 +287,16 @@ FAKE_CUDA_API const char* fake_cuda_kernels() {
   return d.kernels_text.c_str();
 }
 
+FAKE_CUDA_API const char* fake_cuda_lines(const char* kernel) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  d.lines_text.clear();
+  if (const auto it = d.kernels.find(kernel); it != d.kernels.end())
+    for (size_t line = 0; line < it->second.lines.size(); ++line)
+      if (it->second.lines[line]) d.lines_text += std::to_string(line) + " ";
+  return d.lines_text.c_str();
+}
+
 FAKE_CUDA_API void fake_cuda_reset() {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);

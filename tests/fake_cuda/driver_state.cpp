@@ -218,6 +218,12 @@ Result Driver::run_kernel(const FunctionState& f, const ptx::LaunchShape& shape,
   stats.mma += report.counters.mma;
   stats.ldmatrix += report.counters.ldmatrix;
   stats.cp_async += report.counters.cp_async;
+  for (size_t k = 0; k < report.reached.size(); ++k) {
+    const size_t line = static_cast<size_t>(f.kernel->code[k].line);
+    if (!report.reached[k]) continue;
+    if (use.lines.size() <= line) use.lines.resize(line + 1);
+    use.lines[line] = true;
+  }
   if (report.clean()) return Result::kSuccess;
   stats.failures += report.failures.size();
   failures += report.text();

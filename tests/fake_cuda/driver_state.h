@@ -109,6 +109,7 @@ class Handles {
 struct KernelUse {
   uint64_t launches = 0;
   uint32_t threads = 0, dynamic_shared = 0;  // of the largest launch
+  std::vector<bool> lines;                   // of the PTX, by number: whether some lane ran it
 };
 
 struct Driver {
@@ -122,7 +123,7 @@ struct Driver {
   FakeCudaStats stats{};
   std::string failures;
   std::map<std::string, KernelUse> kernels;  // that ran
-  std::string kernels_text;
+  std::string kernels_text, lines_text;
   ptx::DeviceMemory memory;
   std::map<uint64_t, uint64_t> host_ranges;  // pinned memory: address to size
   std::vector<std::unique_ptr<ContextState>> contexts;

@@ -29,6 +29,8 @@ const char* fake_cuda_failures();
 // Kernels that ran since the last reset, sorted, one a line: name, launches, threads of the largest block, bytes of the
 // most dynamic shared memory; valid until the next call.
 const char* fake_cuda_kernels();
+// Lines of its module's PTX that a kernel has run since the last reset, by number from 1; valid until the next call.
+const char* fake_cuda_lines(const char* kernel);
 // Forgets failures, kernels, counts and the sticky error, and reads the environment again. Memory, modules and streams stay.
 void fake_cuda_reset();
 void fake_cuda_seed(uint64_t seed);

@@ -278,7 +278,7 @@ def several_profiles():
     for batch in (1, 5, 8):
         run("engine-run", "pair.engine", "--bench", "--seconds", "0.05", "--shape", f"image={batch}x1x20x20", code=0, errors=0)
     outside = run("engine-run", "pair.engine", "--bench", "--seconds", "0.05", "--shape", "image=9x1x20x20", code=1, errors=1).stderr
-    expect("input 'image' dim 0: got 9, need 2…8" in outside, f"engine-run outside of all profiles: {outside}")
+    expect("input 'image' dim 0 (batch): got 9, need 2…8" in outside, f"engine-run outside of all profiles: {outside}")
     refused = run("engine-build", DIGITS / "digits.onnx", *pair, "--targets", "cuda-sm_80", "-o", "never.engine", code=3, errors=1).stderr
     expect("several profiles" in refused, f"engine-build: several profiles for a GPU: {refused}")
     run("engine-check", "pair.engine", "--reference", DIGITS / "digits.onnx", "--data", DIGITS / "calib", "--preprocess", DIGITS / "preprocess.txt", "--samples", "20", "--seconds", "0.05", code=0, errors=0)

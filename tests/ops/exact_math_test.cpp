@@ -1,5 +1,6 @@
 // The activation functions against double-precision libm over dense sweeps: ulp bounds, limits, NaN.
 #include "runtime/ops/exact_math.h"
+#include "runtime/ops/pointwise.h"
 
 #include <gtest/gtest.h>
 

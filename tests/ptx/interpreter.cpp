@@ -263,6 +263,7 @@ void Block::run_warp(Warp& w) {
       if (i.guard != kNoRegister) lanes &= w.predicate(i.guard) ^ (i.guard_not ? ~0u : 0);
       ++counters.warp_instructions;
       counters.thread_instructions += static_cast<uint64_t>(std::popcount(lanes));
+      if (lanes) reached[pc] = 1;
       const auto part = [&](uint32_t taken, uint32_t target) {  // lanes `taken` go to target, the other active ones on
         if (w.together) std::fill(std::begin(w.pc), std::end(w.pc), pc);
         for_lanes(active & ~taken, [&](int lane) { w.pc[lane] = pc + 1; });
@@ -451,6 +452,7 @@ Report run(const Module& module, const Kernel& kernel, const LaunchShape& shape,
     b.parameters = static_cast<const std::byte*>(parameters);
     b.memory = &memory;
     b.conflicts.assign(kernel.code.size(), 0);
+    b.reached.assign(kernel.code.size(), 0);
     for (uint64_t k; (k = next++) < blocks && failures < static_cast<uint64_t>(options.max_failures);) {
       const size_t before = b.failures.size();
       b.run_one(k);
@@ -464,10 +466,14 @@ Report run(const Module& module, const Kernel& kernel, const LaunchShape& shape,
 
   Report report;
   report.conflicts.assign(kernel.code.size(), 0);
+  report.reached.assign(kernel.code.size(), 0);
   std::vector<std::pair<uint64_t, Failure>> all;
   for (Block& b : workers) {
     report.counters.add(b.counters);
-    for (size_t k = 0; k < b.conflicts.size(); ++k) report.conflicts[k] += b.conflicts[k];
+    for (size_t k = 0; k < b.conflicts.size(); ++k) {
+      report.conflicts[k] += b.conflicts[k];
+      report.reached[k] |= b.reached[k];
+    }
     all.insert(all.end(), b.failures.begin(), b.failures.end());
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

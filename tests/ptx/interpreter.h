@@ -62,6 +62,7 @@ struct Report {
   std::vector<Failure> failures;  // in the order of blocks
   Counters counters;
   std::vector<uint64_t> conflicts;  // per instruction of the kernel
+  std::vector<uint8_t> reached;     // per instruction: whether some lane ran it
   bool clean() const { return failures.empty(); }
   std::string text() const;  // failures, one a line
 };

@@ -94,6 +94,7 @@ struct Block {
   uint64_t steps = 0;
   Counters counters;
   std::vector<uint64_t> conflicts;
+  std::vector<uint8_t> reached;
   std::vector<std::pair<uint64_t, Failure>> failures;  // with the block's number
 
   void run_one(uint64_t block);

@@ -46,7 +46,7 @@ TEST(PlanValidator, RefusesWhatMakesNoSense) {
       {"is not in the file", add_relu_plan, [](Plan& p) { p.blobs[0] = {}; }},
       {"blob size: got 8 bytes, need 12", add_relu_plan, [](Plan& p) { p.blobs[0] = p.blobs[0].first(8); }},
       {"not 64-byte aligned", add_relu_plan, [](Plan& p) { p.blobs[0] = p.blobs[0].subspan(4); }},
-      {"name of two outputs", add_relu_plan, [](Plan& p) { p.outputs.push_back(p.outputs[0]); }},
+      {"name of two outputs", late_plan, [](Plan& p) { p.slots[2].name = "y"; }},
       {"needs one entry for each input", add_relu_plan, [](Plan& p) { p.profile.clear(); }},
       {"profile of dim 0", add_relu_plan, [](Plan& p) { p.profile[0].min[0] = 1; }},
       {"profile of dim 0", shape_chain_plan, [](Plan& p) { p.profile[0].min[0] = 4; }},

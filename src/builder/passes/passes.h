@@ -42,9 +42,11 @@ Status absorb_quantization_parameters(Graph&, const BuildOptions&);
 Status insert_qdq(Graph&, const BuildOptions&);
 Status unify_scales(Graph&, const BuildOptions&);
 Status quantize_constants(Graph&, const BuildOptions&);
+Status fold_terms_into_zero_points(Graph&, const BuildOptions&);
 Status propagate_qdq(Graph&, const BuildOptions&);
 Status fuse_qdq(Graph&, const BuildOptions&);
 Status halve_weights(Graph&, const BuildOptions&);
+Status fuse_pointwise_chain(Graph&, const BuildOptions&);
 
 #define INGOT_PASS(name) Pass{#name, name}
 #define INGOT_PASS_OUTSIDE_BODIES(name) Pass{#name, name, false}
@@ -81,11 +83,13 @@ inline constexpr Pass kQuantisePasses[] = {
     INGOT_PASS_OUTSIDE_BODIES(insert_qdq),
     INGOT_PASS_OUTSIDE_BODIES(unify_scales),
     INGOT_PASS_OUTSIDE_BODIES(quantize_constants),
+    INGOT_PASS_OUTSIDE_BODIES(fold_terms_into_zero_points),
     INGOT_PASS(propagate_qdq),
     INGOT_PASS(fuse_qdq),
     INGOT_PASS(halve_weights),
     INGOT_PASS(eliminate_common_subexpressions),
     INGOT_PASS_OUTSIDE_BODIES(eliminate_dead_nodes),  // goes into bodies itself
+    INGOT_PASS(fuse_pointwise_chain),                 // of what is left
 };
 
 }  // namespace ingot

@@ -85,8 +85,10 @@ class Emitter {
   // Of a network's input; a body's dims are whatever its node gives.
   std::vector<std::string> dim_names(ValueId id) const {
     std::vector<std::string> names;
-    for (DimId dim : is_body_ ? std::vector<DimId>() : graph_.value(id).dims)
+    for (DimId dim : is_body_ ? std::vector<DimId>() : graph_.value(id).dims) {
       names.push_back(graph_.symbols().constant_value(dim) ? "" : graph_.symbols().text(dim));
+      if (names.back().size() > kMaxDimNameBytes) names.back().clear();
+    }
     return names;
   }
 
@@ -255,7 +257,8 @@ class Emitter {
       if (step.shape_step || !is_alias_op(kind_of(step.params))) continue;
       const uint32_t from = step.inputs[0], to = step.outputs[0];
       const Slot &source = plan_.slots[from], &target = plan_.slots[to];
-      const bool same_order = source.type.layout == Layout::kLinear && target.type.layout == Layout::kLinear;
+      const bool same_order = source.type.layout == target.type.layout &&
+                              (source.type.layout == Layout::kLinear || kind_of(step.params) == OpKind::kIdentity);
       if (same_order && source.home == Slot::Home::kArena && target.home == Slot::Home::kArena &&
           !is_shape_slot_[from] && source.type.dtype == target.type.dtype)
         alias_[to] = root(from);

@@ -75,6 +75,8 @@ struct ChannelwiseKernels {
   void (*quantize)(const float* x, int64_t n, float scale, int32_t zero, Stored stored, void* y);
   // The same for rows of `channels` values, by the epilogue's numbers per channel.
   void (*quantize_rows)(const float* x, int64_t rows, int64_t channels, const RowEpilogue& result, void* y);
+  // out[3i + c] = planes[c][i] for the first pixels, as many as it likes; returns how many. Null: none.
+  int64_t (*interleave3)(const uint8_t* const* planes, int64_t pixels, uint8_t* out);
   // y = scale · (x − zero)
   void (*dequantize)(const void* x, Stored stored, int64_t n, float scale, int32_t zero, float* y);
 };

@@ -32,6 +32,7 @@ constexpr ChannelwiseKernels make() {
   ChannelwiseKernels k = channelwise_kernels<LanesAvx2, BytesAvx2>();
   k.depthwise[0] = depthwise_kernel<LanesAvx2, BytesAvx2, FastDot, ExactDot, 32>(true);
   k.depthwise[1] = depthwise_kernel<LanesAvx2, BytesAvx2, FastDot, ExactDot, 16>(true);
+  k.interleave3 = BytesAvx2::interleave3;
   return k;
 }
 

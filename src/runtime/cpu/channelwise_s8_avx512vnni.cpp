@@ -1,4 +1,5 @@
 // channelwise_s8.h on AVX-512-VNNI.
+#include "runtime/cpu/bytes_avx2.h"
 #include "runtime/cpu/bytes_avx512.h"
 #include "runtime/cpu/channelwise_s8_kernel.h"
 #include "runtime/cpu/depthwise_s8_kernel.h"
@@ -18,6 +19,7 @@ constexpr ChannelwiseKernels make() {
   k.depthwise[0] = depthwise_kernel<LanesAvx512, BytesAvx512, WideDot, WideDot, 64>(false);
   k.depthwise[1] = depthwise_kernel<LanesAvx512, BytesAvx512, WideDot, WideDot, 32>(false);
   k.depthwise[2] = depthwise_kernel<LanesAvx512, BytesAvx512, WideDot, WideDot, 16>(false);
+  k.interleave3 = BytesAvx2::interleave3;
   return k;
 }
 

@@ -17,6 +17,7 @@ constexpr ChannelwiseKernels make() {
   ChannelwiseKernels k = channelwise_kernels<LanesAvx2, BytesAvx2>();
   k.depthwise[0] = depthwise_kernel<LanesAvx2, BytesAvx2, VnniDot, VnniDot, 32>(false);
   k.depthwise[1] = depthwise_kernel<LanesAvx2, BytesAvx2, VnniDot, VnniDot, 16>(false);
+  k.interleave3 = BytesAvx2::interleave3;
   return k;
 }
 

@@ -58,8 +58,8 @@ void interleave_columns(const DepthwiseRun& t) {
   }
 }
 
-// What stays the same over the pixels of one output row. Finish says what becomes of the sums: u8 or s8 by integers, or anything.
-enum class Finish { kU8, kS8, kAny };
+// What stays the same over the pixels of one output row. Finish says what becomes of the sums: bytes by integers, or anything.
+enum class Finish { kBytes, kAny };
 template <class Bytes>
 struct DepthwiseLoop {
   const DepthwiseRun& t;
@@ -141,7 +141,9 @@ template <class Lanes, class Bytes, class Dot, Finish kFinish, int kLaneBytes, i
     }
 #pragma GCC unroll 4
     for (int p = 0; p < kRegisters; ++p) {
-      const auto bytes = Bytes::template pack<kFinish == Finish::kS8>(acc[p][0], acc[p][1], acc[p][2], acc[p][3], loop.zero_low, loop.zero_high, loop.low, loop.high);
+      const auto bytes = loop.e.stored == Stored::kS8
+                             ? Bytes::template pack<true>(acc[p][0], acc[p][1], acc[p][2], acc[p][3], loop.zero_low, loop.zero_high, loop.low, loop.high)
+                             : Bytes::template pack<false>(acc[p][0], acc[p][1], acc[p][2], acc[p][3], loop.zero_low, loop.zero_high, loop.low, loop.high);
       uint8_t* out = static_cast<uint8_t*>(loop.e.out) + (pixel + p * kPixels) * loop.e.out_stride + t.channel;
       const int64_t left = pixels - p * kPixels;
       if (kPixels == 1 || (t.channels == kLaneBytes && loop.e.out_stride == kLaneBytes)) {
@@ -202,8 +204,7 @@ void depthwise(const DepthwiseRun& t) {
   interleave_columns<Bytes, kSigned, kLaneBytes>(t);
   const RowEpilogue& e = *t.epilogue;
   if (!e.integers && !t.curved_bytes) depthwise_run<Lanes, Bytes, Dot, Finish::kAny, kLaneBytes>(t);
-  else if (e.stored == Stored::kU8) depthwise_run<Lanes, Bytes, Dot, Finish::kU8, kLaneBytes>(t);
-  else depthwise_run<Lanes, Bytes, Dot, Finish::kS8, kLaneBytes>(t);
+  else depthwise_run<Lanes, Bytes, Dot, Finish::kBytes, kLaneBytes>(t);
 }
 
 template <class Lanes, class Bytes, class Fast, class Exact, int kLaneBytes>

@@ -57,9 +57,11 @@ class IgemmLayer {
           const int8_t* next_weights = tile.weights + chunk.blocks * shape_.block_bytes();
           const int64_t next_bytes = c + 1 < chunk_end ? chunks_[static_cast<size_t>(c + 1)].blocks * shape_.block_bytes() : 0;
           int64_t row = begin;
-          for (int64_t i = 0; i < tiles; ++i) {  // even tiles: a short last one would waste its weights loads
-            const int64_t next = begin + (end - begin) * (i + 1) / tiles;
-            for (int64_t at = next_bytes / 64 * i / tiles; at < next_bytes / 64 * (i + 1) / tiles; ++at) __builtin_prefetch(next_weights + at * 64, 0, 2);
+          // Even tiles: a short last one would waste its weights loads.
+          const int64_t each = (end - begin) / tiles, longer = (end - begin) % tiles, lines = (next_bytes / 64 + tiles - 1) / tiles;
+          for (int64_t i = 0; i < tiles; ++i) {
+            const int64_t next = row + each + (i < longer ? 1 : 0);
+            for (int64_t at = i * lines; at < (i + 1) * lines && next_bytes > 0; ++at) __builtin_prefetch(next_weights + at * 64, 0, 2);
             fill(chunk.group, row, next - row, table);
             tile.row = row;
             chunk.functions[next - row - 1](tile);

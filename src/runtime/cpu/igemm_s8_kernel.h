@@ -37,6 +37,28 @@ void igemm_tile(const IgemmTile& t) {
       }
     }
   }
+  if constexpr (PacksLines<Isa> && kBlocks == 4) {
+    const RowEpilogue& e = *t.epilogue;
+    if (!e.curved && e.residual_stored == Stored::kNone && packs_lines(e, t.channels)) {  // the most frequent end stays in registers
+      const auto limits = Isa::byte_limits(e.zero, static_cast<int>(e.low) + e.zero, static_cast<int>(e.high) + e.zero);
+      typename Isa::F multiplier[kBlocks];
+#pragma GCC unroll 4
+      for (int b = 0; b < kBlocks; ++b) multiplier[b] = Isa::load(e.multiplier + t.channel + b * kBlockChannels);
+      const auto most = Isa::set(0x1p30f);
+      const bool is_signed = e.stored == Stored::kS8;
+      uint8_t* out = static_cast<uint8_t*>(e.out) + t.row * e.out_stride + t.channel;
+      const int64_t stride = e.out_stride;
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r, out += stride) {
+        I y[kBlocks];
+#pragma GCC unroll 4
+        for (int b = 0; b < kBlocks; ++b) y[b] = Isa::round(Isa::min(Isa::mul(Isa::to_float(sum[r][b]), multiplier[b]), most));
+        if (is_signed) Isa::store_packed(reinterpret_cast<int8_t*>(out), y, limits);
+        else Isa::store_packed(out, y, limits);
+      }
+      return;
+    }
+  }
   alignas(64) int32_t sums[kRows * kBlocks * kBlockChannels];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r)

@@ -58,6 +58,22 @@ struct LanesAvx512 {
   INGOT_LANE void store_some(int8_t* p, I a, int64_t n) { _mm_mask_storeu_epi8(p, first(n), _mm512_cvtepi32_epi8(a)); }
   INGOT_LANE void store_some(float* p, F a, int64_t n) { _mm512_mask_storeu_ps(p, first(n), a); }
 
+  // 64 results of a row at once: clamp(y + zero) as bytes, by saturating sums of 16 bits.
+  static constexpr bool kPacksLines = true;
+  struct ByteLimits { __m512i zero, low, high; };
+  INGOT_LANE ByteLimits byte_limits(int zero, int low, int high) {
+    return {_mm512_set1_epi16(static_cast<short>(zero)), _mm512_set1_epi8(static_cast<char>(low)), _mm512_set1_epi8(static_cast<char>(high))};
+  }
+  template <class Out> INGOT_LANE void store_packed(Out* p, const __m512i (&y)[4], const ByteLimits& limits) {
+    const __m512i ab = _mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), limits.zero);
+    const __m512i cd = _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), limits.zero);
+    const __m512i mixed = Out(-1) < Out(0) ? _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(ab, cd), limits.low), limits.high)
+                                           : _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(ab, cd), limits.low), limits.high);
+    // Packing within 128-bit lanes left four bytes of each block side by side.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, mixed));
+  }
+
   INGOT_LANE __m512i broadcast(const uint8_t* p, bool flip_sign) {
     int32_t four;
     std::memcpy(&four, p, sizeof four);

@@ -44,7 +44,8 @@ struct LanesScalar {
   static F add(F a, F b) { return each<F>([&](int i) { return a.v[i] + b.v[i]; }); }
   static F mul(F a, F b) { return each<F>([&](int i) { return a.v[i] * b.v[i]; }); }
   static F div(F a, F b) { return each<F>([&](int i) { return a.v[i] / b.v[i]; }); }
-  static F fma(F a, F b, F c) { return each<F>([&](int i) { return fused(a.v[i], b.v[i], c.v[i]); }); }
+  // Out of line: formulas of exact_math.h hold hundreds of these, and speed is not what these lanes are for.
+  [[gnu::noinline]] static F fma(F a, F b, F c) { return each<F>([&](int i) { return fused(a.v[i], b.v[i], c.v[i]); }); }
   static F max(F a, F b) { return each<F>([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; }); }
   static F min(F a, F b) { return each<F>([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; }); }
   static F zero_nans(F a) { return each<F>([&](int i) { return a.v[i] == a.v[i] ? a.v[i] : 0.0f; }); }

@@ -44,17 +44,23 @@ class QuantizeKernel final : public Kernel {
     for (int d = 2; d < shape.rank; ++d) pixels *= shape[d];
     const int64_t pieces = (pixels + kPiece - 1) / kPiece;
     args.pool->parallel_for(shape[0] * pieces, 1, [&](int64_t begin, int64_t end, int) {
-      uint8_t bytes[kPiece];
+      uint8_t bytes[3][kPiece];
+      const bool of_three = turns_ && channels == 3 && kernels_.interleave3;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t n = i / pieces, first = i % pieces * kPiece, count = std::min(kPiece, pixels - first);
         for (int64_t c = 0; c < channels; ++c) {
           const auto at = static_cast<size_t>(per_channel ? c : 0);
           const int64_t from = (n * channels + c) * pixels + first;
-          kernels_.quantize(x + from, count, result_.scale[at], result_.zero[at], stored_, turns_ ? bytes : y + from);
-          if (!turns_) continue;
+          kernels_.quantize(x + from, count, result_.scale[at], result_.zero[at], stored_, turns_ ? bytes[of_three ? c : 0] : y + from);
+          if (!turns_ || of_three) continue;
           uint8_t* out = y + (n * pixels + first) * channels + c;
-          for (int64_t p = 0; p < count; ++p) out[p * channels] = bytes[p];
+          for (int64_t p = 0; p < count; ++p) out[p * channels] = bytes[0][p];
         }
+        if (!of_three) continue;
+        const uint8_t* planes[] = {bytes[0], bytes[1], bytes[2]};
+        uint8_t* out = y + (n * pixels + first) * 3;
+        for (int64_t p = kernels_.interleave3(planes, count, out); p < count; ++p)
+          for (int64_t c = 0; c < 3; ++c) out[3 * p + c] = bytes[c][p];
       }
     });
     return {};

@@ -54,7 +54,7 @@ void convert(const void* from, void* to, const Shape& shape, size_t element, boo
 bool scales_whole_tensors(OpKind op) {
   switch (op) {
     case OpKind::kBinary: case OpKind::kUnary: case OpKind::kMatMul: case OpKind::kPool: case OpKind::kReduce: case OpKind::kResize:
-    case OpKind::kPad: return true;
+    case OpKind::kPad: case OpKind::kPointwiseChain: return true;
     default: return false;
   }
 }

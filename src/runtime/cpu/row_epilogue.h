@@ -159,11 +159,72 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
   go(std::false_type());
 }
 
+// Whether results are bytes that may be limited after they are packed (saturation on the way does not change what the limits
+// give), in rows whose 64 channels are one cache line; narrower ones are stored sooner 16 at a time.
+inline bool packs_lines(const RowEpilogue& e, int64_t channels) {
+  return channels % 64 == 0 && e.out_stride % 64 == 0 && e.stored != Stored::kF32 && !e.channel_zero &&
+         e.residual_stored != Stored::kF32 && (!e.curved || e.reciprocal);
+}
+template <class Lanes>
+concept PacksLines = requires { Lanes::kPacksLines; };
+
+// The same for 64 channels of each row at a time, where Lanes can pack so many.
+template <class Lanes, class Residual, class Out, bool kCurved>
+[[gnu::noinline]] void finish_packed(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, const RowEpilogue& shared) {
+  using F = typename Lanes::F;
+  constexpr int kBlocks = 4;
+  const RowEpilogue e = shared;  // a copy, which stores of bytes cannot change
+  const auto pack = Lanes::byte_limits(e.zero, static_cast<int>(e.low) + e.zero, static_cast<int>(e.high) + e.zero);
+  const auto residual_factor = Lanes::set(e.residual_multiplier), most = Lanes::set(0x1p30f);
+  const auto residual_zero = Lanes::set_i(e.residual_zero);
+  const auto inverse = Lanes::set(e.inverse), inverse_low = Lanes::set(e.inverse_low);
+  F multiplier[kBlocks];
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b) multiplier[b] = Lanes::load(e.multiplier + channel + b * 16);
+  alignas(64) float values[kCurved ? kMaxFinishRows * kBlocks * 16 : 1];
+  const auto scaled = [&](int r, int b) __attribute__((always_inline)) {
+    F t = Lanes::mul(Lanes::to_float(Lanes::load(sums + r * sum_stride + b * 16)), multiplier[b]);
+    if constexpr (!std::is_void_v<Residual>) {
+      const Residual* p = static_cast<const Residual*>(e.residual) + (row + r) * e.out_stride + channel + b * 16;
+      t = Lanes::fma(Lanes::to_float(Lanes::sub(Lanes::load(p), residual_zero)), residual_factor, t);
+    }
+    return t;
+  };
+  if constexpr (kCurved) {
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int b = 0; b < kBlocks; ++b) Lanes::store(values + (r * kBlocks + b) * 16, scaled(r, b));
+    curve<Lanes>(values, rows * kBlocks * 16, e);
+  }
+  for (int r = 0; r < rows; ++r) {
+    typename Lanes::I y[kBlocks];
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b) {
+      F t;
+      if constexpr (kCurved) {
+        const F f = Lanes::load(values + (r * kBlocks + b) * 16);
+        t = Lanes::fma(f, inverse, Lanes::mul(f, inverse_low));
+      } else {
+        t = scaled(r, b);
+      }
+      y[b] = Lanes::round(Lanes::min(t, most));  // what is too small for an int becomes the smallest
+    }
+    Lanes::store_packed(static_cast<Out*>(e.out) + (row + r) * e.out_stride + channel, y, pack);
+  }
+}
 // sums[r][c] for `rows` ≤ kMaxFinishRows rows from `row` on and `channels` channels from `channel` on; readable to whole blocks of 16.
 template <class Lanes>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& e) {
   const auto go = [&]<class Residual, class Out>(Residual*, Out*) {
+    if constexpr (PacksLines<Lanes> && !std::is_same_v<Out, float> && !std::is_same_v<Residual, float>) {
+      if (packs_lines(e, channels)) {
+        for (int64_t c = 0; c < channels; c += 64)
+          e.curved ? finish_packed<Lanes, Residual, Out, true>(sums + c, rows, sum_stride, row, channel + c, e)
+                   : finish_packed<Lanes, Residual, Out, false>(sums + c, rows, sum_stride, row, channel + c, e);
+        return;
+      }
+    }
     finish_rows<Lanes, Residual, Out>(sums, rows, sum_stride, row, channel, channels, e);
   };
   const auto with_residual = [&](auto* out) {

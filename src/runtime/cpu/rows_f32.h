@@ -20,6 +20,8 @@ struct RowKernels {
   // Steps are 0 or 1.
   void (*binary)(BinaryFunction f, const RowActivation& activation, const float* a, int64_t a_step, const float* b,
                  int64_t b_step, float* y, int64_t n);
+  // y = c ? a : b. Steps are 0 or 1.
+  void (*select)(const uint8_t* c, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n);
   // y = exp(x − max x) / Σ, or its logarithm.
   void (*softmax)(const float* x, float* y, int64_t n, bool log);
   // y = (x − mean) / √(var + ε) · scale + bias; bias may be null, rms leaves the mean out.

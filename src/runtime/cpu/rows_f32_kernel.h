@@ -155,6 +155,23 @@ struct Rows {
     }
   }
 
+  template <bool a_moves, bool b_moves>
+  static void select_rows(const uint8_t* c, const float* a, const float* b, float* y, int64_t n) {
+    const F a_one = L::set(a_moves ? 0.0f : *a), b_one = L::set(b_moves ? 0.0f : *b), zero = L::set(0.0f);
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16)
+      L::store(y + i, L::select(L::lt(zero, L::to_float(L::load(c + i))), a_moves ? L::load(a + i) : a_one, b_moves ? L::load(b + i) : b_one));
+    if (const int64_t rest = n - i; rest > 0)
+      L::store_some(y + i, L::select(L::lt(zero, L::to_float(L::load_some(c + i, rest))), a_moves ? L::load_some(a + i, rest) : a_one,
+                                     b_moves ? L::load_some(b + i, rest) : b_one), rest);
+  }
+  static void select(const uint8_t* c, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n) {
+    if (a_step && b_step) select_rows<true, true>(c, a, b, y, n);
+    else if (a_step) select_rows<true, false>(c, a, b, y, n);
+    else if (b_step) select_rows<false, true>(c, a, b, y, n);
+    else select_rows<false, false>(c, a, b, y, n);
+  }
+
   static float sum(const float* x, int64_t n) {
     F total = L::set(0.0f);
     int64_t i = 0;
@@ -251,7 +268,7 @@ struct Rows {
 template <class L>
 constexpr RowKernels make_rows() {
   using R = Rows<L>;
-  return {R::unary, R::binary, R::softmax, R::layer_norm, R::sum, R::largest, R::add_to, R::raise_to, R::scale};
+  return {R::unary, R::binary, R::select, R::softmax, R::layer_norm, R::sum, R::largest, R::add_to, R::raise_to, R::scale};
 }
 
 }  // namespace

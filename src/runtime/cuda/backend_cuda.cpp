@@ -17,12 +17,14 @@ class Run final : public DeviceRun {
     if (stream_) cu_.cuStreamSynchronize(stream_);
     drop_graph();
     for (void* memory : staging_) cu_.cuMemFreeHost(memory);
+    if (replayed_) cu_.cuEventDestroy(replayed_);
     if (stream_) cu_.cuStreamDestroy(stream_);
   }
 
   Status prepare(uint64_t arena_bytes) {
     INGOT_ASSIGN(arena_, DeviceMemory::allocate(device_, arena_bytes));
     INGOT_CUDA_TRY(cu_.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
+    INGOT_CUDA_TRY(cu_.cuEventCreate(&replayed_, CU_EVENT_DISABLE_TIMING));
     return {};
   }
 
@@ -32,16 +34,22 @@ class Run final : public DeviceRun {
   Expected<DeviceIo> allocate_io(uint64_t bytes) override {
     INGOT_TRY(device_.make_current());
     INGOT_ASSIGN(DeviceMemory memory, DeviceMemory::allocate(device_, bytes));
+    INGOT_ASSIGN(void* const staging, allocate_staging(bytes));
+    io_.push_back(std::move(memory));
+    return DeviceIo{io_.back().at(0), staging};
+  }
+  Expected<void*> allocate_staging(uint64_t bytes) override {
+    INGOT_TRY(device_.make_current());
     void* staging = nullptr;
     INGOT_CUDA_TRY(cu_.cuMemHostAlloc(&staging, bytes == 0 ? 1 : bytes, 0));
     staging_.push_back(staging);
-    io_.push_back(std::move(memory));
-    return DeviceIo{io_.back().at(0), staging};
+    return staging;
   }
 
   Status enter() override { return device_.make_current(); }
 
   Status begin_recording() override {
+    if (graph_) INGOT_CUDA_TRY(cu_.cuEventSynchronize(replayed_));
     drop_graph();
     // Other threads may allocate and synchronise meanwhile.
     INGOT_CUDA_TRY(cu_.cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -66,7 +74,9 @@ class Run final : public DeviceRun {
 
   Status replay(void* user_stream) override {
     if (!graph_) return Status(StatusCode::kInternal, "cuda: nothing has been recorded");
-    return check(cu_.cuGraphLaunch(graph_, user_stream ? static_cast<CUstream>(user_stream) : stream_), "cuGraphLaunch");
+    const CUstream stream = user_stream ? static_cast<CUstream>(user_stream) : stream_;
+    INGOT_CUDA_TRY(cu_.cuGraphLaunch(graph_, stream));
+    return check(cu_.cuEventRecord(replayed_, stream), "cuEventRecord");
   }
   Status synchronize() override { return check(cu_.cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
 
@@ -88,6 +98,7 @@ class Run final : public DeviceRun {
   std::vector<DeviceMemory> io_;
   std::vector<void*> staging_;
   CUstream stream_ = nullptr;
+  CUevent replayed_ = nullptr;  // behind the latest replay
   CUgraphExec graph_ = nullptr;
 };
 

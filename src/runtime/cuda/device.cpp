@@ -84,6 +84,31 @@ Expected<CUfunction> Device::function(const char* name, int dynamic_shared) {
   return function;
 }
 
+LoadedModule::~LoadedModule() {
+  if (module_ && device_->make_current().ok()) device_->driver().cuModuleUnload(module_);
+}
+
+Expected<LoadedModule> LoadedModule::load(Device& device, const KernelImage& image) {
+  INGOT_TRY(device.make_current());
+  LoadedModule loaded;
+  loaded.device_ = &device;
+  const int capability = device.compute_capability();
+  CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  if (!image.machine_code.empty() && image.capability / 10 == capability / 10 && image.capability <= capability)
+    result = device.driver().cuModuleLoadDataEx(&loaded.module_, image.machine_code.data(), 0, nullptr, nullptr);
+  if (result != CUDA_SUCCESS) result = device.driver().cuModuleLoadDataEx(&loaded.module_, image.ptx.data(), 0, nullptr, nullptr);
+  Status status = check(result, "cuModuleLoadDataEx");
+  if (!status.ok()) return std::move(status).with_context("the plan's own kernel");
+  return loaded;
+}
+
+Expected<CUfunction> LoadedModule::function(const char* name) const {
+  CUfunction function = nullptr;
+  Status status = check(device_->driver().cuModuleGetFunction(&function, module_, name), "cuModuleGetFunction");
+  if (!status.ok()) return std::move(status).with_context("kernel '" + std::string(name) + "'");
+  return function;
+}
+
 DeviceMemory::~DeviceMemory() {
   if (address_ && device_->make_current().ok()) device_->driver().cuMemFree(address_);
 }

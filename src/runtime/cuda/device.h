@@ -7,9 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/kernel_image.h"
 
 namespace ingot::cuda {
 
@@ -40,6 +42,22 @@ class Device {
   std::string name_;
   std::mutex mutex_;
   std::map<std::string, CUmodule, std::less<>> modules_;
+};
+
+// A module of a plan's own, unloaded with this.
+class LoadedModule {
+ public:
+  LoadedModule() = default;
+  LoadedModule(LoadedModule&& other) noexcept : device_(other.device_), module_(std::exchange(other.module_, nullptr)) {}
+  LoadedModule& operator=(LoadedModule&&) = delete;
+  ~LoadedModule();
+  // Machine code where it is for this chip or an older one of its generation, else PTX.
+  static Expected<LoadedModule> load(Device& device, const KernelImage& image);
+  Expected<CUfunction> function(const char* name) const;
+
+ private:
+  Device* device_ = nullptr;
+  CUmodule module_ = nullptr;
 };
 
 // A piece of device memory.

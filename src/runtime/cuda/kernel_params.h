@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "ingot/types.h"
+
 namespace ingot::cuda {
 
 enum class Stored : int32_t { kNone, kU8, kS8, kF32 };

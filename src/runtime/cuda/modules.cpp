@@ -43,11 +43,20 @@ std::string_view module_of(std::string_view kernel) {
   static constexpr Row kRows[] = {{"igemm_s8", "igemm_s8"},   {"depthwise_s8", "depthwise_s8"}, {"pool_s8", "pool_s8"},
                                   {"quantize", "convert_s8"}, {"dequantize", "convert_s8"},     {"table_s8", "convert_s8"},
                                   {"add_s8", "convert_s8"},   {"turn_", "convert_s8"},       {"copy_strided", "move"},
-                                  {"gather_", "move"},        {"unary_f32", "pointwise_f32"}, {"binary_f32", "pointwise_f32"},
+                                  {"gather_blocks", "move"},        {"unary_f32", "pointwise_f32"}, {"binary_f32", "pointwise_f32"},
                                   {"gemm_f32", "gemm_f32"},   {"igemm_f16", "igemm_f16"},      {"halves_f32", "igemm_f16"},
                                     {"depthwise_f32", "gemm_f32"},
-                                  {"cast_", "pointwise_f32"}, {"softmax_f32", "rows_f32"},   {"layer_norm_f32", "rows_f32"},
-                                  {"reduce_f32", "rows_f32"}, {"attention_f32", "rows_f32"}, {"pool_f32", "rows_f32"}};
+                                  {"cast_numbers", "pointwise_f32"}, {"softmax_f32_lines", "normalize_f32"}, {"softmax_f32_warps", "normalize_f32"}, {"softmax_f32", "rows_f32"},   {"layer_norm_f32", "rows_f32"},
+                                  {"reduce_f32", "rows_f32"}, {"reduce_lanes_", "reduce_typed"}, {"attention_f32", "rows_f32"}, {"pool_f32", "rows_f32"},
+                                  {"attention_f16", "attention_f16"}, {"attention_halves", "attention_f16"},
+                                  {"resize_", "resize"},      {"recurrent_", "recurrent"},
+                                  {"where_any", "indexed"},   {"pad_any", "indexed"},        {"gather_elements", "indexed"}, {"gather_nd", "indexed"},
+                                  {"scatter_", "indexed"},    {"one_hot", "indexed"},        {"trilu", "indexed"},
+                                  {"reverse_sequence", "indexed"}, {"fill_any", "indexed"},
+                                  {"arg_reduce_", "along_axis"}, {"top_k_", "along_axis"},   {"cumulate_any", "along_axis"},
+                                  {"group_norm_f32", "normalize_f32"}, {"batch_norm_f32", "normalize_f32"},
+                                  {"binary_typed", "typed_pointwise"}, {"unary_typed", "typed_pointwise"}, {"cast_truncate", "typed_pointwise"}, {"cast_halves", "typed_pointwise"},
+                                  {"binary_s8", "typed_pointwise"}, {"grid_sample_", "sampling"}, {"roi_align_", "sampling"}};
   for (const Row& row : kRows)
     if (kernel.starts_with(row.prefix)) return row.module;
   return {};

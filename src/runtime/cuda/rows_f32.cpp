@@ -1,4 +1,4 @@
-// Softmax, norms, reductions, attention and pools of f32: kernels/rows_f32.cu.
+// Layer norm, attention and pools of f32: kernels/rows_f32.cu.
 #include <algorithm>
 #include <array>
 
@@ -56,36 +56,6 @@ Expected<std::unique_ptr<Kernel>> make_blocks(const char* name, int shared_bytes
   return std::unique_ptr<Kernel>(std::make_unique<BlockKernel<Params, Bind>>(*device, function, params, std::move(bind)));
 }
 
-class SoftmaxTactic final : public Tactic {
- public:
-  const TacticInfo& info() const override {
-    static constexpr TacticInfo kInfo{"cuda.softmax.f32", 1, OpKind::kSoftmax};
-    return kInfo;
-  }
-  Support supports(const Problem& problem) const override {
-    if (const char* refusal = refuse_floats(problem, 1)) return {refusal};
-    if (!all_linear(problem)) return {"tensors are not row-major"};
-    if (problem.inputs[0].type.shape.rank == 0) return {"a scalar"};
-    return {};
-  }
-  Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
-    INGOT_TRY(no_blob(info(), blob));
-    const auto softmax = std::get<SoftmaxParams>(problem.params);
-    RowsF32 params{};
-    params.log = softmax.log;
-    return make_blocks("softmax_f32", 0, params, [softmax](RowsF32& p, const KernelArgs& args) {
-      const Shape& x = args.input_shapes[0];
-      const int axis = static_cast<int>(softmax.axis < 0 ? softmax.axis + x.rank : softmax.axis);
-      p.x = static_cast<const float*>(args.inputs[0]);
-      p.y = static_cast<float*>(args.outputs[0]);
-      p.length = p.stride = 1;
-      for (int d = axis; d < x.rank; ++d) (d == axis || softmax.flatten ? p.length : p.stride) *= x[d];
-      p.rows = p.length == 0 ? 0 : x.elements() / p.length;
-      return Blocks{p.rows, 0};
-    });
-  }
-};
-
 class LayerNormTactic final : public Tactic {
  public:
   const TacticInfo& info() const override {
@@ -117,57 +87,6 @@ class LayerNormTactic final : public Tactic {
       for (int d = static_cast<int>(axis < 0 ? axis + x.rank : axis); d < x.rank; ++d) p.length *= x[d];
       p.rows = p.length == 0 ? 0 : x.elements() / p.length;
       return Blocks{p.rows, 0};
-    });
-  }
-};
-
-class ReduceTactic final : public Tactic {
- public:
-  const TacticInfo& info() const override {
-    static constexpr TacticInfo kInfo{"cuda.reduce.f32", 1, OpKind::kReduce};
-    return kInfo;
-  }
-  Support supports(const Problem& problem) const override {
-    if (const char* refusal = refuse_floats(problem, 1)) return {refusal};
-    if (problem.outputs[0].type.layout != Layout::kLinear || problem.inputs[0].type.layout != Layout::kLinear) return {"tensors are not row-major"};
-    if (std::get<ReduceParams>(problem.params).function == ReduceFunction::kLogSumExp) return {"log of a sum of exponentials"};
-    return {};
-  }
-  Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
-    INGOT_TRY(no_blob(info(), blob));
-    const auto reduce = std::get<ReduceParams>(problem.params);
-    const DataType axes_type = problem.inputs.size() > 1 ? problem.inputs[1].type.dtype : DataType::kS64;
-    const bool has_axes = problem.inputs.size() > 1 && problem.inputs[1].present;
-    ReduceF32 params{};
-    params.function = static_cast<int32_t>(reduce.function);
-    return make_blocks("reduce_f32", 0, params, [=](ReduceF32& p, const KernelArgs& args) {
-      const Shape& x = args.input_shapes[0];
-      std::array<bool, Shape::kMaxRank> reduced{};
-      const int64_t count = has_axes ? args.input_shapes[1].elements() : 0;
-      for (int64_t i = 0; i < count; ++i) {
-        int64_t axis = read_index({axes_type, args.input_shapes[1], args.host_inputs[1], true}, i);
-        if (axis < 0) axis += x.rank;
-        if (axis >= 0 && axis < x.rank) reduced[static_cast<size_t>(axis)] = true;
-      }
-      if (count == 0 && !reduce.noop_with_empty_axes) reduced.fill(true);
-      const Strides strides = row_major_strides(x);
-      p.x = static_cast<const float*>(args.inputs[0]);
-      p.y = static_cast<float*>(args.outputs[0]);
-      p.kept_rank = p.reduced_rank = 0;
-      p.set_size = 1;
-      for (int d = 0; d < x.rank; ++d) {
-        const auto at = static_cast<size_t>(d);
-        if (reduced[at]) {
-          p.reduced_dims[p.reduced_rank] = x[d];
-          p.reduced_strides[p.reduced_rank++] = strides[at];
-          p.set_size *= x[d];
-        } else {
-          p.kept_dims[p.kept_rank] = x[d];
-          p.kept_strides[p.kept_rank++] = strides[at];
-        }
-      }
-      p.results = args.output_shapes[0].elements();
-      return Blocks{p.results, 0};
     });
   }
 };
@@ -285,12 +204,10 @@ class PoolTactic final : public Tactic {
 }  // namespace
 
 std::span<const Tactic* const> rows_f32() {
-  static const SoftmaxTactic softmax;
   static const LayerNormTactic layer_norm;
-  static const ReduceTactic reduce;
   static const AttentionTactic attention;
   static const PoolTactic pool;
-  static const std::array<const Tactic*, 5> list = {&softmax, &layer_norm, &reduce, &attention, &pool};
+  static const std::array<const Tactic*, 3> list = {&layer_norm, &attention, &pool};
   return list;
 }
 

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "runtime/ops/pointwise.h"
+#include "runtime/ops/pointwise_functions.h"
 
 namespace ingot::exact {
 
@@ -237,6 +237,7 @@ INGOT_EXACT activation(UnaryFunction f, typename V::F x, typename V::F alpha, ty
 #undef INGOT_EXACT
 #undef INGOT_EXACT_ANYWHERE
 
+#ifndef __CUDACC_RTC__
 namespace {
 
 // One lane. In an anonymous namespace, so that what is made from it stays in its translation unit.
@@ -272,5 +273,6 @@ struct Scalar {
 };
 
 }  // namespace
+#endif
 
 }  // namespace ingot::exact

@@ -21,6 +21,7 @@
 #include "runtime/ops/normalization.h"
 #include "runtime/ops/op_io.h"
 #include "runtime/ops/pointwise.h"
+#include "runtime/ops/pointwise_chain.h"
 #include "runtime/ops/pool.h"
 #include "runtime/ops/quantize.h"
 #include "runtime/ops/recurrent.h"

@@ -6,21 +6,10 @@
 
 #include "runtime/ops/fields.h"
 #include "runtime/ops/op_io.h"
+#include "runtime/ops/pointwise_functions.h"
 
 namespace ingot {
 
-enum class UnaryFunction : int64_t {
-  kIdentity,
-  // Activations, also fused behind Conv, MatMul, Binary. alpha, beta as in ONNX.
-  kRelu, kClip /* to [alpha, beta] */, kLeakyRelu /* alpha */, kSigmoid, kHardSigmoid /* clip(αx+β, 0, 1) */,
-  kHardSwish, kSilu, kTanh, kGelu /* exact, by erf */, kGeluTanh, kElu, kSelu /* beta·(x or α(eˣ−1)) */, kCelu, kSoftplus, kSoftsign, kMish,
-  kThresholdedRelu, kQuickGelu /* x·sigmoid(αx) */,
-  // Other functions of one value.
-  kAbs, kNeg, kExp, kLog, kSqrt, kReciprocal, kErf, kFloor, kCeil, kRound, kSign, kSin, kCos, kTan, kAsin, kAcos, kAtan,
-  kSinh, kCosh, kAsinh, kAcosh, kAtanh, kNot, kIsNan,
-  kIsInf /* alpha ≠ 0: finds −∞, beta ≠ 0: finds +∞; both 0: finds either */, kBitwiseNot,
-  kCount
-};
 std::string_view to_string(UnaryFunction function);  // "relu", "hard_swish" …
 
 // What is applied to a result before it is stored.
@@ -45,12 +34,6 @@ struct UnaryParams {
   INGOT_FIELDS(function, alpha, beta)
 };
 
-enum class BinaryFunction : int64_t {
-  kAdd, kSub, kMul, kDiv, kPow, kMin, kMax, kMod, kFmod, kPRelu,
-  kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual, kAnd, kOr, kXor, kBitwiseAnd, kBitwiseOr, kBitwiseXor,
-  kShiftLeft, kShiftRight,
-  kCount
-};
 std::string_view to_string(BinaryFunction function);
 bool is_comparison(BinaryFunction function);  // result is bool
 

@@ -138,21 +138,27 @@ void reduce_sets(const ReducePlan& plan, const void* x, void* y) {
       [&](int64_t i) { out[i] = set.result(plan.set_size); });
 }
 
-template <class T>
-void reduce_elements(ReduceFunction function, const ReducePlan& plan, const void* x, void* y) {
+// Calls go(Accumulator{}) with the function's accumulator.
+template <class T, class Go>
+void with_accumulator(ReduceFunction function, Go&& go) {
   switch (function) {
-    case ReduceFunction::kSum: return reduce_sets<T, Sum<T>>(plan, x, y);
-    case ReduceFunction::kMean: return reduce_sets<T, Mean<T>>(plan, x, y);
-    case ReduceFunction::kMax: return reduce_sets<T, Max<T>>(plan, x, y);
-    case ReduceFunction::kMin: return reduce_sets<T, Min<T>>(plan, x, y);
-    case ReduceFunction::kProd: return reduce_sets<T, Prod<T>>(plan, x, y);
-    case ReduceFunction::kL1: return reduce_sets<T, L1<T>>(plan, x, y);
-    case ReduceFunction::kL2: return reduce_sets<T, L2<T>>(plan, x, y);
-    case ReduceFunction::kLogSum: return reduce_sets<T, LogSum<T>>(plan, x, y);
-    case ReduceFunction::kLogSumExp: return reduce_sets<T, LogSumExp<T>>(plan, x, y);
-    case ReduceFunction::kSumSquare: return reduce_sets<T, SumSquare<T>>(plan, x, y);
+    case ReduceFunction::kSum: return go(Sum<T>{});
+    case ReduceFunction::kMean: return go(Mean<T>{});
+    case ReduceFunction::kMax: return go(Max<T>{});
+    case ReduceFunction::kMin: return go(Min<T>{});
+    case ReduceFunction::kProd: return go(Prod<T>{});
+    case ReduceFunction::kL1: return go(L1<T>{});
+    case ReduceFunction::kL2: return go(L2<T>{});
+    case ReduceFunction::kLogSum: return go(LogSum<T>{});
+    case ReduceFunction::kLogSumExp: return go(LogSumExp<T>{});
+    case ReduceFunction::kSumSquare: return go(SumSquare<T>{});
     case ReduceFunction::kCount: return;
   }
+}
+
+template <class T>
+void reduce_elements(ReduceFunction function, const ReducePlan& plan, const void* x, void* y) {
+  with_accumulator<T>(function, [&]<class Accumulator>(Accumulator) { reduce_sets<T, Accumulator>(plan, x, y); });
 }
 
 // The extremes of bool are uint8_t limits otherwise.
@@ -284,6 +290,31 @@ Status run_reference(const ReduceParams& params, std::span<const ConstTensorRef>
   const auto reduce_as = [&]<class T>(T) { reduce_elements<T>(function, plan, inputs[0].data, outputs[0].data); };
   if (with_float_type(from.dtype, reduce_as) || with_integer_type(from.dtype, reduce_as)) return {};
   return check_type(function, from.dtype);
+}
+
+Status reduce_in_pieces(ReduceFunction function, DataType type, int64_t set_size, int64_t most, SetPiece next, void* context, void* y, int64_t i) {
+  const auto each = [&]<class T>(T, auto&& take) {
+    for (int64_t at = 0; at < set_size; at += most) {
+      const int64_t count = std::min(most, set_size - at);
+      const auto* piece = static_cast<const T*>(next(context, at, count));
+      for (int64_t k = 0; k < count; ++k) take(piece[k]);
+    }
+  };
+  if (type == DataType::kBool) {
+    const bool largest = function == ReduceFunction::kMax;
+    bool best = !largest;
+    each(uint8_t{}, [&](uint8_t x) { best = largest ? (best || x != 0) : (best && x != 0); });
+    static_cast<uint8_t*>(y)[i] = best;
+    return {};
+  }
+  const auto reduce_as = [&]<class T>(T) {
+    with_accumulator<T>(function, [&](auto set) {
+      each(T{}, [&](T x) { set.take(static_cast<Wide<T>>(load_element(x))); });
+      static_cast<T*>(y)[i] = set.result(set_size);
+    });
+  };
+  if (with_float_type(type, reduce_as) || with_integer_type(type, reduce_as)) return {};
+  return check_type(function, type);
 }
 
 }  // namespace ingot

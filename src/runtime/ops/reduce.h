@@ -30,6 +30,10 @@ struct ArgReduceParams {
 
 Status infer_types(const ReduceParams&, std::span<const OpInput>, std::span<OpOutput>);
 Status run_reference(const ReduceParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
+// One result of Reduce, element i of y, whose set comes piece by piece: next(context, at, count) gives the address of elements
+// [at, at + count), count ≤ most. Plain numbers and bool, in the order of the set.
+using SetPiece = const void* (*)(void* context, int64_t at, int64_t count);
+Status reduce_in_pieces(ReduceFunction function, DataType type, int64_t set_size, int64_t most, SetPiece next, void* context, void* y, int64_t i);
 Status infer_types(const ArgReduceParams&, std::span<const OpInput>, std::span<OpOutput>);
 Status run_reference(const ArgReduceParams&, std::span<const ConstTensorRef>, std::span<const TensorRef>);
 

@@ -15,67 +15,23 @@ namespace {
 
 constexpr std::string_view kOp = "resize";
 
-// The elements first … last of a dim that make one output index, and their weights.
+// Taps whose first weights are kept.
 class Taps {
  public:
-  void set(const ResizeParams& params, const ResizeDim& dim, int64_t i) {
-    if (!dim.listed) return set_single(i);
-    if (!resize_position(params.coordinates, dim, i, position_)) {
-      outside_ = true;
-      return;
-    }
-    outside_ = false;
-    params_ = &params;
-    limit_ = dim.in - 1;
-    stretch_ = params.antialias ? std::min(dim.scale, 1.0f) : 1.0f;
-    const bool stretched = stretch_ < 1;
-    // Off the border, linear is the border's element.
-    if (params.mode == ResizeMode::kLinear && !stretched)
-      position_ = std::clamp(position_, 0.0f, static_cast<float>(limit_));
-    const float support = (params.mode == ResizeMode::kCubic ? 2.0f : 1.0f) / stretch_;
-    first_ = static_cast<int64_t>(std::floor(position_ - support)) + 1;
-    last_ = stretched ? static_cast<int64_t>(std::ceil(position_ + support)) - 1
-                      : first_ + (params.mode == ResizeMode::kCubic ? 3 : 1);
-    skip_outside_ = params.exclude_outside;
-    if (skip_outside_ && (last_ < 0 || first_ > limit_)) skip_outside_ = false;
-    total_ = 1;
-    if (stretched || skip_outside_) {
-      float total = 0;
-      for (int64_t k = first_; k <= last_; ++k) total += raw_weight(k);
-      if (total != 0) total_ = total;
-    }
-    for (int64_t k = first_; k <= last_ && k - first_ < kCached; ++k)
-      cache_[static_cast<size_t>(k - first_)] = raw_weight(k) / total_;
+  void set(const ResizeFilter& filter, const ResizeDim& dim, int64_t i) {
+    taps_.set(filter, dim, i);
+    for (int64_t k = taps_.first; k <= taps_.last && k - taps_.first < kCached; ++k)
+      cache_[static_cast<size_t>(k - taps_.first)] = taps_.weight(k);
   }
-  bool outside() const { return outside_; }
-  int64_t first() const { return first_; }
-  int64_t last() const { return last_; }
-  int64_t source(int64_t k) const { return std::clamp<int64_t>(k, 0, limit_); }
-  float weight(int64_t k) const {
-    return k - first_ < kCached ? cache_[static_cast<size_t>(k - first_)] : raw_weight(k) / total_;
-  }
+  bool outside() const { return taps_.outside; }
+  int64_t first() const { return taps_.first; }
+  int64_t last() const { return taps_.last; }
+  int64_t source(int64_t k) const { return taps_.source(k); }
+  float weight(int64_t k) const { return k - taps_.first < kCached ? cache_[static_cast<size_t>(k - taps_.first)] : taps_.weight(k); }
 
  private:
   static constexpr int64_t kCached = 16;
-
-  void set_single(int64_t i) {
-    outside_ = false;
-    first_ = last_ = limit_ = i;
-    cache_[0] = 1;
-  }
-  float raw_weight(int64_t k) const {
-    if (skip_outside_ && (k < 0 || k > limit_)) return 0;
-    const float t = std::fabs(static_cast<float>(k) - position_) * stretch_;
-    if (params_->mode == ResizeMode::kLinear) return t < 1 ? 1 - t : 0;
-    const auto a = static_cast<float>(params_->cubic_coefficient);
-    if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
-    return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
-  }
-
-  const ResizeParams* params_ = nullptr;
-  int64_t first_ = 0, last_ = 0, limit_ = 0;
-  float position_ = 0, stretch_ = 1, total_ = 1;
-  bool outside_ = false, skip_outside_ = false;
+  ResizeTaps taps_;
   std::array<float, kCached> cache_{};
 };
 
@@ -103,13 +59,14 @@ void interpolate(const ResizeParams& params, const ResizePlan& plan, const Strid
   if (plan.shape.elements() == 0) return;
   const int rank = plan.rank;
   if (rank == 0) return store(0, load(0));
+  const ResizeFilter filter = filter_of(params);
   std::array<Taps, Shape::kMaxRank> taps;
   std::array<int64_t, Shape::kMaxRank> index{};
   const auto last = static_cast<size_t>(rank - 1);
   int outer_outside = 0;
   const auto move = [&](int d) {
     const auto at = static_cast<size_t>(d);
-    taps[at].set(params, plan.dims[at], index[at]);
+    taps[at].set(filter, plan.dims[at], index[at]);
   };
   for (int d = 0; d + 1 < rank; ++d) move(d);
   int64_t i = 0;

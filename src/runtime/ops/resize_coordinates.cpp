@@ -1,4 +1,4 @@
-// Bodies of resize_coordinates.h. The order of the float operations decides ties, so it follows the ONNX formulas literally.
+// Body of resize_coordinates.h.
 #include "runtime/ops/resize_coordinates.h"
 
 #include <cmath>
@@ -143,46 +143,6 @@ Status make_resize_plan(const ResizeParams& params, std::span<const OpInput> inp
   plan.shape.rank = plan.rank;
   for (int i = 0; i < plan.rank; ++i) plan.shape[i] = plan.dims[static_cast<size_t>(i)].out;
   return {};
-}
-
-bool resize_position(ResizeCoordinates coordinates, const ResizeDim& dim, int64_t i, float& position) {
-  const auto x = static_cast<float>(i);
-  const auto in = static_cast<float>(dim.in), out = static_cast<float>(dim.out);
-  float p = 0;
-  switch (coordinates) {
-    case ResizeCoordinates::kHalfPixel: p = (x + 0.5f) / dim.scale - 0.5f; break;
-    case ResizeCoordinates::kHalfPixelSymmetric: {
-      const float adjustment = out / (dim.scale * in), center = in / 2;
-      p = center * (1 - adjustment) + ((x + 0.5f) / dim.scale - 0.5f);
-      break;
-    }
-    case ResizeCoordinates::kPytorchHalfPixel: p = dim.out > 1 ? (x + 0.5f) / dim.scale - 0.5f : 0.0f; break;
-    case ResizeCoordinates::kAlignCorners: p = dim.out == 1 ? 0.0f : x * (in - 1) / (out - 1); break;
-    case ResizeCoordinates::kAsymmetric: p = x / dim.scale; break;
-    // As onnxruntime has it, a dim that keeps its size is not moved: its half pixel would mix neighbours.
-    case ResizeCoordinates::kTfHalfPixelForNearest: p = dim.scale == 1 ? x : (x + 0.5f) / dim.scale; break;
-    case ResizeCoordinates::kTfCropAndResize:
-      p = dim.out > 1 ? dim.roi_start * (in - 1) + (x * (dim.roi_end - dim.roi_start) * (in - 1)) / (out - 1)
-                      : 0.5f * (dim.roi_start + dim.roi_end) * (in - 1);
-      if (!(p >= 0 && p <= in - 1)) return false;
-      break;
-  }
-  // Far outside, every filter sees the border only; the bound keeps the conversion to integers defined.
-  const float bound = 2 * in + 4;
-  position = p > -bound ? std::min(p, bound) : -bound;
-  return true;
-}
-
-int64_t nearest_index(ResizeNearest rule, const ResizeDim& dim, float position) {
-  const float below = std::floor(position);
-  float nearest = below;
-  switch (rule) {
-    case ResizeNearest::kRoundPreferFloor: nearest = position - below > 0.5f ? below + 1 : below; break;
-    case ResizeNearest::kRoundPreferCeil: nearest = position - below >= 0.5f ? below + 1 : below; break;
-    case ResizeNearest::kFloor: break;
-    case ResizeNearest::kCeil: nearest = std::ceil(position); break;
-  }
-  return std::clamp<int64_t>(static_cast<int64_t>(nearest), 0, dim.in - 1);
 }
 
 }  // namespace ingot
