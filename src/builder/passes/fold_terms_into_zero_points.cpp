@@ -88,7 +88,7 @@ bool widen(Term& term) {
 }
 
 // The term that node `id` adds, if all is as it must be.
-bool find_term(GraphEditor& editor, NodeId id, Term& term) {
+bool find_term(GraphEditor& editor, NodeId id, const CalibrationTable& table, Term& term) {
   const Graph& graph = editor.graph();
   const Node& node = graph.node(id);
   const auto* binary = std::get_if<BinaryParams>(&node.params);
@@ -125,6 +125,10 @@ bool find_term(GraphEditor& editor, NodeId id, Term& term) {
     term.made.zero_points.push_back(zero);
     term.lost.push_back(term.terms[c] - scale * static_cast<float>(zero - term.read.zero_points[at]));
   }
+  // Readers' biases were corrected for the mean error of rounding f + b. Of f, which is 0 so often, and 0 is exact, it is none.
+  const auto range = table.ranges.find(graph.value(sum).name);
+  if (range != table.ranges.end() && range->second.clipped_mean.size() == term.lost.size() && range->second.quantized_mean.size() == term.lost.size())
+    for (size_t c = 0; c < term.lost.size(); ++c) term.lost[c] += range->second.quantized_mean[c] - range->second.clipped_mean[c];
   for (NodeId reader : graph.value(dq.outputs[0]).users) {
     const auto& inputs = graph.node(reader).inputs;
     if (inputs[0] != dq.outputs[0] || std::count(inputs.begin(), inputs.end(), inputs[0]) != 1 || !correct_reader(editor, reader, term.lost, true))
@@ -140,7 +144,7 @@ Status fold_terms_into_zero_points(Graph& graph, const BuildOptions& options) {
   GraphEditor editor(graph);
   for (NodeId id : graph.topological_order()) {
     Term term;
-    if (!find_term(editor, id, term)) continue;
+    if (!find_term(editor, id, *options.calibration_table, term)) continue;
     const std::string name = graph.value(graph.node(id).outputs[0]).name;
     const std::vector<NodeId> readers = graph.value(graph.node(term.dequantizer).outputs[0]).users;
     for (NodeId reader : readers) correct_reader(editor, reader, term.lost, false);
