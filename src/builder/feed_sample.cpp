@@ -17,8 +17,12 @@ Status feed_sample(ExecutionContext& context, const Engine& engine, std::span<co
       // Stored tensors often carry names of their own; by place is then meant.
       if (index == inputs.size() && sample.size() == inputs.size()) index = i;
     }
-    if (index >= inputs.size())
-      return Status(StatusCode::kInvalidArgument, "sample: no input is called '" + tensor.name + "': the engine has " + std::to_string(inputs.size()) + " inputs");
+    if (index >= inputs.size()) {
+      std::string names;
+      for (const TensorInfo& input : inputs) names += (names.empty() ? "'" : ", '") + input.name + "'";
+      return Status(StatusCode::kInvalidArgument, "sample: no input is called '" + tensor.name + "': got " + std::to_string(sample.size()) +
+                                                      " tensors, need one for each of the engine's inputs: " + names);
+    }
     const TensorInfo& input = inputs[index];
     if (tensor.dtype != input.dtype)
       return Status(StatusCode::kInvalidArgument, "input '" + input.name + "': wrong element type: got " + std::string(to_string(tensor.dtype)) +

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "runtime/step_observer.h"
+#include "runtime/ops/half.h"
 #include "runtime/tactic_registry.h"
 
 namespace ingot {
@@ -19,6 +20,21 @@ namespace {
 constexpr double kFloatTolerance = 5e-4;
 // The same where a tactic rounds operands to 11 bits.
 constexpr double kHalfTolerance = 4e-3;
+// Of results stored in bf16, which has 8 bits.
+constexpr double kBrainTolerance = 3.2e-2;
+
+// Elements of a float type of up to 32 bits; empty for other types, which are compared by byte.
+std::vector<float> as_floats(DataType type, const std::vector<std::byte>& bytes) {
+  std::vector<float> values;
+  if (type == DataType::kF32) {
+    values.resize(bytes.size() / sizeof(float));
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  } else if (type == DataType::kF16 || type == DataType::kBF16) {
+    const auto* halves = reinterpret_cast<const uint16_t*>(bytes.data());
+    for (size_t i = 0; i < bytes.size() / sizeof(uint16_t); ++i) values.push_back(type == DataType::kF16 ? f16_to_f32(halves[i]) : bf16_to_f32(halves[i]));
+  }
+  return values;
+}
 
 // One operand in linear layout, whatever the slot's.
 class LinearCopy {
@@ -133,8 +149,9 @@ class Verifier final : public StepObserver {
     if (!layer && !instance) return 0;
     const auto largest = [](const ConstTensorRef& tensor) {
       double most = 0;
-      if (!tensor || !tensor.data || tensor.type->dtype != DataType::kF32) return most;
-      for (int64_t i = 0; i < tensor.type->shape.elements(); ++i) most = std::max(most, std::abs(static_cast<double>(tensor.as<float>()[i])));
+      if (!tensor || !tensor.data) return most;
+      const auto* data = static_cast<const std::byte*>(tensor.data);
+      for (float x : as_floats(tensor.type->dtype, {data, data + tensor.type->bytes()})) most = std::max(most, std::abs(static_cast<double>(x)));
       return most;
     };
     const double epsilon = layer ? layer->epsilon : instance->epsilon;
@@ -149,7 +166,8 @@ class Verifier final : public StepObserver {
       return Status(StatusCode::kCheckFailed, "verification: step '" + step.name + "' by " + step.tactic +
                                                   " differs from reference code: " + what + "; please report this, and build with --reference meanwhile");
     };
-    if (type.dtype != DataType::kF32) {
+    const bool is_half = type.dtype == DataType::kF16 || type.dtype == DataType::kBF16;
+    if (type.dtype != DataType::kF32 && (!is_half || expected == actual)) {
       for (size_t i = 0; i < expected.size(); ++i)
         if (expected[i] != actual[i])
           return fail("byte " + std::to_string(i) + " is " + std::to_string(static_cast<int>(actual[i])) + ", need " +
@@ -157,9 +175,8 @@ class Verifier final : public StepObserver {
       ++result.exact_steps;
       return {};
     }
-    const auto* want = reinterpret_cast<const float*>(expected.data());
-    const auto* got = reinterpret_cast<const float*>(actual.data());
-    const size_t count = expected.size() / sizeof(float);
+    const std::vector<float> want = as_floats(type.dtype, expected), got = as_floats(type.dtype, actual);
+    const size_t count = want.size();
     double largest = 0, error = 0;
     for (size_t i = 0; i < count; ++i) {
       if (std::isnan(want[i]) != std::isnan(got[i])) return fail("element " + std::to_string(i) + " is " + std::to_string(got[i]) + ", need " + std::to_string(want[i]));
@@ -171,7 +188,8 @@ class Verifier final : public StepObserver {
       error = std::max(error, std::abs(static_cast<double>(want[i]) - static_cast<double>(got[i])));
     }
     const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
-    const double tolerance = tactic && tactic->info().arithmetic == DataType::kF16 ? kHalfTolerance : kFloatTolerance;
+    const double tolerance = type.dtype == DataType::kBF16 ? kBrainTolerance
+                             : is_half || (tactic && tactic->info().arithmetic == DataType::kF16) ? kHalfTolerance : kFloatTolerance;
     if (error > tolerance * std::max({largest, 1e-3, cancelled}))
       return fail("error " + std::to_string(error) + " where values reach " + std::to_string(largest));
     if (largest > 0) result.largest_error = std::max(result.largest_error, error / std::max(largest, 1e-3));

@@ -2,7 +2,9 @@
 #include "runtime/execution_context.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <map>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -39,12 +41,21 @@ struct Variant {
   const Arenas arenas;
   ShapePass shapes;
   std::unique_ptr<PlanRunner> runner;
+  void find_equal_dims();  // once the ranges are there
+
   std::vector<const ProfileEntry*> ranges;  // per input
-  struct EqualDims {
-    size_t input, other;                    // among the inputs
-    int dim, other_dim;
+  // A dim that is known by its name: another of that name, or a sum of named ones.
+  struct NamedDim {
+    size_t input;                           // among the inputs
+    int dim;
+    int64_t factor;
   };
-  std::vector<EqualDims> equal_dims;        // that share a name: each with the first of it
+  struct EqualDims {
+    NamedDim dim;
+    std::vector<NamedDim> sum;
+    int64_t more;
+  };
+  std::vector<EqualDims> equal_dims;
   std::vector<bool> late;                   // per output: of a late step, which needs memory for its largest shape
   // On a GPU.
   std::vector<void*> host_homes;            // per slot: where its value is known to the host, or null
@@ -74,6 +85,39 @@ std::string dim_words(const Variant& variant, size_t input, int dim) {
 }
 
 }  // namespace
+
+// "past+seq", "2*seq+1": what cannot be read so is not checked.
+void Variant::find_equal_dims() {
+  std::map<std::string_view, NamedDim> named;
+  for (size_t i = 0; i < ranges.size(); ++i)
+    for (size_t d = 0; d < ranges[i]->dim_names.size(); ++d) {
+      const std::string& name = ranges[i]->dim_names[d];
+      if (name.empty()) continue;
+      const NamedDim own{i, static_cast<int>(d), 1};
+      if (const auto [first, is_new] = named.emplace(name, own); !is_new) equal_dims.push_back({own, {first->second}, 0});
+    }
+  for (const auto& [name, dim] : named) {
+    EqualDims equal{dim, {}, 0};
+    bool is_sum = name.find('+') != std::string_view::npos;
+    for (std::string_view rest = name; is_sum;) {
+      const size_t plus = rest.find('+');
+      std::string_view part = rest.substr(0, plus);
+      const size_t star = part.find('*');
+      const std::string_view number = star == std::string_view::npos ? part : part.substr(0, star);
+      uint32_t factor = 0;
+      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), factor);
+      const bool has_number = error == std::errc() && end == number.data() + number.size() && factor < (1u << 16);
+      if (star != std::string_view::npos) part = part.substr(star + 1);
+      const auto known = named.find(part);
+      is_sum = star == std::string_view::npos ? has_number || known != named.end() : has_number && known != named.end();
+      if (is_sum && known == named.end()) equal.more += factor;
+      else if (is_sum) equal.sum.push_back({known->second.input, known->second.dim, has_number ? static_cast<int64_t>(factor) : 1});
+      if (plus == std::string_view::npos) break;
+      rest.remove_prefix(plus + 1);
+    }
+    if (is_sum) equal_dims.push_back(std::move(equal));
+  }
+}
 
 struct ExecutionContext::Impl {
   Impl(std::shared_ptr<const Engine::Impl> loaded, Arena memory)
@@ -161,16 +205,8 @@ Status ExecutionContext::Impl::prepare() {
   for (size_t v = 0; v < variants.size(); ++v) {
     Variant& variant = *variants[v];
     const Plan& plan = variant.plan;
-    std::unordered_map<std::string, std::pair<size_t, int>> named;
-    for (size_t i = 0; i < plan.inputs.size(); ++i) {
-      variant.ranges.push_back(engine->range_of(v, plan.inputs[i]));
-      const std::vector<std::string>& names = variant.ranges.back()->dim_names;
-      for (size_t d = 0; d < names.size(); ++d) {
-        if (names[d].empty()) continue;
-        const auto [first, is_new] = named.emplace(names[d], std::pair(i, static_cast<int>(d)));
-        if (!is_new) variant.equal_dims.push_back({i, first->second.first, static_cast<int>(d), first->second.second});
-      }
-    }
+    for (uint32_t slot : plan.inputs) variant.ranges.push_back(engine->range_of(v, slot));
+    variant.find_equal_dims();
     variant.late.resize(plan.outputs.size());
     std::vector<bool> is_late(plan.slots.size());
     for (const Step& step : plan.steps)
@@ -232,14 +268,16 @@ Status ExecutionContext::Impl::check_profiles(const Binding* only) const {
   return Status(StatusCode::kInternal, "no profile holds the inputs' shapes");
 }
 
-// Whether dims of one name are equal: what the engine was built on.
+// Whether dims of one name are equal, and sums are sums: what the engine was built on.
 Status ExecutionContext::Impl::check_equal_dims() const {
-  for (const Variant::EqualDims& pair : now->equal_dims) {
-    const Binding &one = bindings[pair.input], &other = bindings[pair.other];
-    const int64_t got = one.shape[pair.dim], need = other.shape[pair.other_dim];
+  for (const Variant::EqualDims& equal : now->equal_dims) {
+    const int64_t got = bindings[equal.dim.input].shape[equal.dim.dim];
+    int64_t need = equal.more;
+    for (const Variant::NamedDim& part : equal.sum) need += part.factor * bindings[part.input].shape[part.dim];
     if (got == need) continue;
-    return Status(StatusCode::kInvalidArgument, dim_words(*now, pair.input, pair.dim) + ": got " + std::to_string(got) + ", need " +
-                                                    std::to_string(need) + ", the size of " + dim_words(*now, pair.other, pair.other_dim));
+    const bool is_plain = equal.sum.size() == 1 && equal.sum[0].factor == 1 && equal.more == 0;
+    return Status(StatusCode::kInvalidArgument, dim_words(*now, equal.dim.input, equal.dim.dim) + ": got " + std::to_string(got) + ", need " + std::to_string(need) +
+                                                    (is_plain ? ", the size of " + dim_words(*now, equal.sum[0].input, equal.sum[0].dim) : std::string()));
   }
   return {};
 }

@@ -43,12 +43,15 @@ struct Step {
   std::vector<uint32_t> bodies;     // control flow: indices into Plan::bodies; their arenas lie at the workspace's start
 };
 
+inline constexpr size_t kMaxDimNameBytes = 256;
+
 // One input's dims: min ≤ opt ≤ max in each.
 struct ProfileEntry {
   uint32_t slot = 0;
   Shape min, opt, max;
-  std::vector<std::string> dim_names = {};  // of the network: one for each dim, empty for fixed ones; or none at all. Dims of one
-                                       // name are equal in every run
+  // Of the network: one for each dim, empty for fixed ones; or none at all. Dims of one name are equal in every run, and one that
+  // is named a sum of others, "past+seq", is that sum.
+  std::vector<std::string> dim_names = {};
 };
 
 // The network, or a body of one of its control-flow steps: then inputs and outputs are the step's, target and hashes are

@@ -20,7 +20,6 @@ namespace {
 // Bounds the time that shape steps take, and the memory that their results need while a plan is checked.
 constexpr uint64_t kMaxShapeStepBytes = uint64_t{64} << 20;
 constexpr size_t kMaxOperands = 1 << 12;
-constexpr size_t kMaxDimName = 256;
 
 class Validator {
  public:
@@ -197,7 +196,7 @@ Status Validator::check_profile() {
     if (depth_ != 0 || entry.dim_names.size() != static_cast<size_t>(shape.rank)) return bad(name_of(slot), "names of dims: need one for each dim of an input");
     for (int i = 0; i < shape.rank; ++i) {
       const std::string& dim_name = entry.dim_names[static_cast<size_t>(i)];
-      if (dim_name.size() > kMaxDimName || (!dim_name.empty() && shape[i] != Shape::kDynamic)) return bad(name_of(slot), "name of dim " + std::to_string(i) + ": too long, or of a fixed dim");
+      if (dim_name.size() > kMaxDimNameBytes || (!dim_name.empty() && shape[i] != Shape::kDynamic)) return bad(name_of(slot), "name of dim " + std::to_string(i) + ": too long, or of a fixed dim");
       const std::array<int64_t, 3> range{entry.min[i], entry.opt[i], entry.max[i]};
       if (!dim_name.empty() && ranges.emplace(dim_name, range).first->second != range) return bad(name_of(slot), "name of dim " + std::to_string(i) + ": another dim of that name has another range");
     }

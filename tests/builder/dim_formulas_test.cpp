@@ -131,7 +131,9 @@ TEST(DimFormulas, ReshapesAsExportersWriteThem) {
   model.node("ConstantOfShape", {"ni1"}, {"halves"});
   model.node("Div", {"n", "two"}, {"nd"});
   model.node("Range", {"i0", "nd", "one"}, {"counted"});
-  for (const char* name : {"scores", "flat", "rows", "zeros", "halves", "counted"}) model.output(name);
+  model.constant<int64_t>("three", {}, {3});
+  model.node("Range", {"i0", "n", "three"}, {"thirds"});
+  for (const char* name : {"scores", "flat", "rows", "zeros", "halves", "counted", "thirds"}) model.output(name);
   const ImportOptions options = with({{"x", {Shape{1, 1, 96}, Shape{1, 32, 96}, Shape{4, 128, 96}}}});
   const Graph graph = imported(model, options);
   EXPECT_EQ(formula(graph, "q"), "f32[batch, 4, seq, 24]");
@@ -141,6 +143,7 @@ TEST(DimFormulas, ReshapesAsExportersWriteThem) {
   EXPECT_EQ(formula(graph, "zeros"), "f32[2*seq+1]");
   EXPECT_EQ(formula(graph, "halves"), "f32[floor(seq/2)]");
   EXPECT_EQ(formula(graph, "counted"), "s64[floor(seq/2)]");
+  EXPECT_EQ(formula(graph, "thirds"), "s64[floor((seq+2)/3)]");
   EXPECT_EQ(check_at_points(model, graph, options), static_cast<int>(SymbolicDims::kPoints));
 }
 
@@ -169,6 +172,41 @@ TEST(DimFormulas, DecodersWithAPast) {
   EXPECT_EQ(formula(graph, "positions"), "f32[seq, 16]");
   EXPECT_EQ(formula(graph, "moved"), "f32[batch, 4, seq, 16]");
   EXPECT_EQ(check_at_points(model, graph, options), static_cast<int>(SymbolicDims::kPoints));
+}
+
+// As exporters of decoders name the dims of masks.
+TEST(DimFormulas, NamesMayBeSums) {
+  ModelMaker model(17);
+  model.input("past", {"batch", int64_t{2}, "past_len", int64_t{8}}).input("q", {"batch", int64_t{2}, "seq", int64_t{8}});
+  model.input("mask", {"batch", int64_t{1}, int64_t{1}, "past_len + seq"});
+  model.node("Concat", {"past", "q"}, {"keys"}).integer("axis", 2);
+  model.node("Transpose", {"keys"}, {"kt"}).integers("perm", {0, 1, 3, 2});
+  model.node("MatMul", {"q", "kt"}, {"scores"});
+  model.node("Add", {"scores", "mask"}, {"masked"});
+  model.output("masked");
+  const std::array<Shape, 3> past{Shape{1, 2, 0, 8}, Shape{1, 2, 16, 8}, Shape{2, 2, 100, 8}}, q{Shape{1, 2, 1, 8}, Shape{1, 2, 1, 8}, Shape{2, 2, 31, 8}};
+  const std::array<Shape, 3> mask{Shape{1, 1, 1, 1}, Shape{1, 1, 1, 17}, Shape{2, 1, 1, 131}};
+  for (const bool given : {true, false}) {
+    Ranges ranges = {{"past", past}, {"q", q}};
+    if (given) ranges.push_back({"mask", mask});
+    const ImportOptions options = with(ranges);
+    const Graph graph = imported(model, options);
+    EXPECT_EQ(formula(graph, "mask"), "f32[batch, 1, 1, past_len+seq]");
+    EXPECT_EQ(formula(graph, "masked"), "f32[batch, 2, seq, past_len+seq]");
+    EXPECT_EQ(graph.shape_at(graph.find_value("mask"), kProbeMax)[3], 131);
+    if (given) {
+      EXPECT_EQ(check_at_points(model, graph, options), static_cast<int>(SymbolicDims::kPoints));
+    }
+  }
+  // Where the profile says otherwise it is a dim of its own.
+  ModelMaker other(17);
+  other.input("x", {"a"}).input("y", {"2*a"}).input("z", {"a + b"}).input("w", {"a - 1"});
+  for (const char* name : {"x", "y", "z", "w"}) other.node("Relu", {name}, {(std::string("r") + name).c_str()}), other.output(std::string("r") + name);
+  const std::array<Shape, 3> one{Shape{2}, Shape{4}, Shape{8}}, two{Shape{4}, Shape{8}, Shape{16}}, less{Shape{1}, Shape{3}, Shape{7}};
+  const Graph graph = imported(other, with({{"x", one}, {"y", two}, {"z", one}, {"w", less}}));
+  EXPECT_EQ(formula(graph, "ry"), "f32[2*a]");
+  EXPECT_EQ(formula(graph, "rz"), "f32[z.0]");
+  EXPECT_EQ(formula(graph, "rw"), "f32[a-1]");
 }
 
 // The same ranges, so the same sizes at every probe; nothing says that they are the same in a run.

@@ -69,10 +69,11 @@ struct Allowed {
     a.tolerance = tolerance_of(problem.params, type == DataType::kF32 ? arithmetic : type);
     a.exact = a.tolerance.relative == 0;
     const OpKind op = kind_of(problem.params);
-    if (op == OpKind::kConv || op == OpKind::kConvTranspose || op == OpKind::kMatMul || op == OpKind::kAttention || op == OpKind::kRecurrent) {
+    if (op == OpKind::kConv || op == OpKind::kConvTranspose || op == OpKind::kMatMul || op == OpKind::kAttention || op == OpKind::kRecurrent || op == OpKind::kDeformConv) {
       // Every term is a product of two inputs (attention: a weight below 1 and a value).
       const size_t second = op == OpKind::kAttention ? 2 : 1;
       a.magnitude = largest(problem.inputs[second], run.inputs[second]) * (op == OpKind::kAttention ? 1 : largest(problem.inputs[0], run.inputs[0]));
+      if (op == OpKind::kDeformConv && problem.inputs.size() > 4) a.magnitude *= std::max(1.0, largest(problem.inputs[4], run.inputs[4]));
       const Shape& w = run.input_shapes[second];
       a.terms = static_cast<double>(w.elements()) / static_cast<double>(std::max<int64_t>(1, op == OpKind::kConv ? w[0] : w[w.rank - 1]));
     }

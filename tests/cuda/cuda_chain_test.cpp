@@ -5,6 +5,8 @@
 #include <fstream>
 #include <random>
 
+#include <gtest/gtest.h>
+
 #include "builder/kernel_compiler.h"
 #include "builder/onnx_model_maker.h"
 #include "cuda/gpu_tactic.h"

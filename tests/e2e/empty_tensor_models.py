@@ -50,15 +50,16 @@ def decoder():
              node("Shape", "past_k", "ps"), node("Gather", "ps,two", "before", axis=0), node("Shape", "keys", "ks"),
              node("Gather", "ks,two", "after", axis=0), node("Slice", "table,before,after,zero", "positions"),
              node("Add", "q,positions", "q1"), node("Transpose", "keys", "kt", perm=[0, 1, 3, 2]), node("MatMul", "q1,kt", "s"),
-             node("Mul", "s,scale", "s1"), node("Softmax", "s1", "p", axis=-1), node("MatMul", "p,values", "y"),
+             node("Mul", "s,scale", "s1"), node("Add", "s1,mask", "s2"), node("Softmax", "s2", "p", axis=-1), node("MatMul", "p,values", "y"),
              node("ReduceSum", "past_k,two", "sums"), node("ReduceMax", "keys", "peak", axes=[2])]
-    net = model(nodes, [(n, F, ["b", heads, d, depth]) for n, d in (("q", "s"), ("k", "s"), ("v", "s"), ("past_k", "p"), ("past_v", "p"))],
+    net = model(nodes, [(n, F, ["b", heads, d, depth]) for n, d in (("q", "s"), ("k", "s"), ("v", "s"), ("past_k", "p"), ("past_v", "p"))]
+                + [("mask", F, ["b", 1, 1, "p + s"])],
                 ["y", "keys", "values", "sums", "peak"],
                 [constant("two", [2]), constant("zero", [0]), constant("scale", depth ** -0.5, np.float32), weights("table", 512, depth)])
     feeds = []
     for b, s, p in ((1, 1, 0), (2, 7, 0), (1, 1, 1), (1, 3, 128), (2, 1, 33), (0, 4, 8), (0, 1, 0)):
         feeds.append({"q": f32(b, heads, s, depth), "k": f32(b, heads, s, depth), "v": f32(b, heads, s, depth),
-                      "past_k": f32(b, heads, p, depth), "past_v": f32(b, heads, p, depth)})
+                      "past_k": f32(b, heads, p, depth), "past_v": f32(b, heads, p, depth), "mask": f32(b, 1, 1, p + s)})
     step, past = "0x2x1x16:1x2x1x16:2x2x8x16", "0x2x0x16:1x2x16x16:2x2x128x16"
     return net, feeds, [f"{n}={step}" for n in "qkv"] + [f"past_{n}={past}" for n in "kv"]
 

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Models as onnxruntime's optimisers write them, with operators of com.microsoft: built, run, compared with the model they came from.
+"""Models as onnxruntime's tools write them, with operators of com.microsoft or in f16: built, run, compared with the model they came from.
 
     optimised_models.py BIN_DIR [NAME ...]         small models made here
     optimised_models.py BIN_DIR --zoo [NAME ...]   the models of scripts/models that are in the cache
 
 Each model goes through onnxruntime's graph optimiser (extended, and all: with layouts for this CPU, which are refused in one list)
-and, where it is a transformer, through onnxruntime.transformers.optimizer. Needs what scripts/setup test installs.
+and, where it is a transformer, through onnxruntime.transformers.optimizer; and it is converted to f16. Needs what scripts/setup test installs.
 """
 import collections
 import logging
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,64 +17,18 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime as ort
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 from onnxruntime.transformers import optimizer
+from onnxruntime.transformers.float16 import convert_float_to_float16
 from onnxruntime.transformers.fusion_options import FusionOptions
 
-BIN, NAMES = Path(sys.argv[1]).resolve(), sys.argv[2:]
+from torch_net import BIN, F, I, Net, compare, rng, run, session
+
+NAMES = sys.argv[2:]
 MODELS = Path(os.environ.get("INGOT_CACHE", Path.home() / ".cache/ingot")) / "models"
-F, I = TensorProto.FLOAT, TensorProto.INT64
+HALF_ATOL = 1e-2  # of a model converted to f16
 ATOL = 2e-4  # of results of about 1, a dozen layers deep; the approximate GELU of the optimiser is left out
-rng = np.random.default_rng(11)
 logging.disable(logging.WARNING)
-
-
-class Net:
-    """A graph as PyTorch's exporter writes it, node by node."""
-
-    def __init__(self):
-        self.nodes, self.held, self.count = [], [], 0
-
-    def add(self, op, *inputs, outputs=1, **attributes):
-        names = [f"t{self.count + i}" for i in range(outputs)]
-        self.count += outputs
-        self.nodes.append(helper.make_node(op, [x if isinstance(x, str) else self.hold(x) for x in inputs], names, name=f"{op}_{self.count}", **attributes))
-        return names[0] if outputs == 1 else names
-
-    def hold(self, value):
-        self.held.append(numpy_helper.from_array(np.asarray(value), f"c{len(self.held)}"))
-        return self.held[-1].name
-
-    def weights(self, *shape):
-        return (rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
-
-    def linear(self, x, inputs, outputs):
-        return self.add("Add", self.weights(outputs), self.add("MatMul", x, self.weights(inputs, outputs)))
-
-    def layer_norm(self, x, width, op):
-        scale, bias = 1 + self.weights(width) / 8, self.weights(width) / 8
-        if op:
-            return self.add("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-12)
-        centred = self.add("Sub", x, self.add("ReduceMean", x, axes=[-1]))
-        variance = self.add("ReduceMean", self.add("Pow", centred, np.float32(2)), axes=[-1])
-        norm = self.add("Div", centred, self.add("Sqrt", self.add("Add", variance, np.float32(1e-12))))
-        return self.add("Add", self.add("Mul", norm, scale), bias)
-
-    def gelu(self, x):
-        half = self.add("Add", self.add("Erf", self.add("Div", x, np.float32(np.sqrt(2)))), np.float32(1))
-        return self.add("Mul", self.add("Mul", x, half), np.float32(0.5))
-
-    def gelu_tanh(self, x):
-        inner = self.add("Add", x, self.add("Mul", self.add("Pow", x, np.float32(3)), np.float32(0.044715)))
-        factor = self.add("Add", self.add("Tanh", self.add("Mul", inner, np.float32(np.sqrt(2 / np.pi)))), np.float32(1))
-        return self.add("Mul", self.add("Mul", x, np.float32(0.5)), factor)
-
-    def model(self, inputs, outputs, opset=17):
-        info = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
-        graph = helper.make_graph(self.nodes, "torch-jit-export", [info(*x) for x in inputs], [info(*x) for x in outputs], self.held)
-        made = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)], producer_name="pytorch", producer_version="2.1")
-        onnx.checker.check_model(made)
-        return made
 
 
 def bert(layer_norm_op):
@@ -150,21 +103,9 @@ def convnet():
 SMALL = {"bert": lambda: bert(False), "bert_norm_op": lambda: bert(True), "gpt": gpt, "convnet": convnet}
 
 
-def run(*command):
-    return subprocess.run([str(part) for part in command], capture_output=True, text=True, errors="replace", timeout=600)
-
-
 def operators(path):
     graph = onnx.load(path, load_external_data=False).graph
     return collections.Counter((node.domain + "." if node.domain else "") + node.op_type for node in graph.node)
-
-
-def session(path, level=ort.GraphOptimizationLevel.ORT_DISABLE_ALL, out=None):
-    options = ort.SessionOptions()
-    options.graph_optimization_level, options.log_severity_level, options.intra_op_num_threads = level, 3, 2
-    if out:
-        options.optimized_model_filepath = str(out)
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def variants(path, transformer, folder):
@@ -173,6 +114,8 @@ def variants(path, transformer, folder):
     for name, level in (("extended", ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED), ("all", ort.GraphOptimizationLevel.ORT_ENABLE_ALL)):
         made[name] = folder / f"{name}.onnx"
         session(path, level, made[name])
+    made["half"] = folder / "half.onnx"
+    onnx.save(convert_float_to_float16(onnx.load(path), keep_io_types=True), made["half"])
     for name, settings in {"fused": {}, "multi_head": {"use_multi_head_attention": True}, "without_embedding": {"enable_embed_layer_norm": False}}.items() if transformer else ():
         options = FusionOptions(transformer["model_type"])
         options.enable_gelu_approximation = False
@@ -198,31 +141,10 @@ def check(path, feeds, profile, transformer, folder):
         elif built.returncode:
             wrong = built.stderr.strip()[:2000]
         else:
-            wrong = compare(engine, feeds, answers, folder)
+            wrong = compare(engine, feeds, answers, folder, HALF_ATOL if name == "half" else ATOL)
         print(f"  {'FAIL' if wrong else 'ok  '} {name}: {', '.join(f'{count} {op}' for op, count in found.items()) or 'no operators of com.microsoft'}{': ' + wrong if wrong else ''}")
         failed += wrong is not None
     return failed
-
-
-def compare(engine, feeds, answers, folder):
-    for feed, wanted in zip(feeds, answers):
-        files = []
-        for name, array in feed.items():
-            files.append(folder / f"in_{len(files)}.pb")
-            files[-1].write_bytes(numpy_helper.from_array(array, name).SerializeToString())
-        done = run(BIN / "engine-run", engine, "--inputs", ",".join(map(str, files)), "--outputs-dir", folder / "out")
-        if done.returncode:
-            return f"run: {done.stderr.strip()}"
-        for i, want in enumerate(wanted):
-            tensor = onnx.TensorProto()
-            tensor.ParseFromString((folder / f"out/out_{i}.pb").read_bytes())
-            got = numpy_helper.to_array(tensor)
-            if got.shape != want.shape:
-                return f"output {i}: got {got.shape}, need {want.shape}"
-            most = float(np.abs(got - want).max(initial=0)) / max(1.0, float(np.abs(want).max(initial=0)))
-            if not most <= ATOL:
-                return f"output {i} differs by {most:.2g} of its largest"
-    return None
 
 
 def small(name, folder):

@@ -6,7 +6,6 @@
 
 #include "builder/graph/graph.h"
 #include "ingot/status.h"
-#include "runtime/ops/shape_bounds.h"
 
 namespace ingot {
 
@@ -17,8 +16,8 @@ class GraphEditor {
 
   // Names are made unique by a suffix where needed.
   // probe_shapes: one concrete shape for each probe; all inputs of a graph have the same number (1 or 4).
-  // dim_names: of the dims that vary, which are equal where their names are. Without names those of equal ranges are.
-  ValueId add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, std::span<const std::string> dim_names = {});
+  // dims: a formula for each, which has these sizes at the probes. Without them dims of equal ranges are equal.
+  ValueId add_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, std::vector<DimId> dims = {});
   // An input of a body: what its node is given, an element of it, or a state. Late dims: probe_shapes have an upper bound.
   // dims: their formulas, kNoDim for one that has none.
   ValueId add_body_input(std::string name, DataType dtype, std::vector<Shape> probe_shapes, uint32_t late_dims = 0,
@@ -93,10 +92,5 @@ class GraphEditor {
   void remove_use(ValueId value, NodeId node);
   Graph& graph_;
 };
-
-// Every output type of the node as its type rule gives it now, with upper bounds of late dims. Of bodies only what
-// they take and make is looked at.
-Status infer_node(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, size_t probe,
-                  std::span<BoundedOutput> outputs, std::span<const Graph> bodies = {});
 
 }  // namespace ingot

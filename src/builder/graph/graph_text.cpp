@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "builder/graph/graph_editor.h"
+#include "builder/graph/infer_outputs.h"
 #include "builder/graph/text_statement.h"
 
 namespace ingot {

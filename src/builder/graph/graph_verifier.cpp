@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "builder/graph/graph_editor.h"
+#include "builder/graph/infer_outputs.h"
 #include "runtime/shape_pass.h"
 
 namespace ingot {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 
 #include "builder/graph/element_formulas.h"
@@ -18,6 +19,7 @@ constexpr int64_t kNoValue = SymbolicDims::kNoValue;
 constexpr size_t kFewestPoints = 6;
 constexpr size_t kMostVariables = 12, kMostAdded = 8, kMostMultiplied = 6;
 constexpr int64_t kMostSteps = 512, kMostDivisor = 64;
+constexpr size_t kMostRemembered = size_t{1} << 16, kLongestName = 64;
 
 // A node whose type rule can be asked at any point.
 class Node {
@@ -61,9 +63,10 @@ class Node {
       }
       if (!checked_elements(operand.shape.span())) return false;
       if (input.elements.empty()) continue;
-      if (std::find(input.elements.begin(), input.elements.end(), changed) != input.elements.end()) return false;
       held.push_back(elements_at(symbols_, input.elements, operand.dtype, point));
       if (held.back().empty()) return false;
+      for (size_t i = 0; i < input.elements.size(); ++i)
+        if (input.elements[i] == changed && !set_element(held.back(), i, operand.dtype, changed_to)) return false;
       operand.data = held.back().data();
     }
     std::fill(made_.begin(), made_.end(), OpOutput{});
@@ -77,6 +80,14 @@ class Node {
     const Value* value = nullptr;
     std::vector<DimId> elements;
   };
+  static bool set_element(Blob& bytes, size_t i, DataType dtype, int64_t value) {
+    const auto as_s32 = static_cast<int32_t>(value);
+    if (dtype == DataType::kS64) std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+    else if (dtype == DataType::kS32 && as_s32 == value) std::memcpy(bytes.data() + i * sizeof as_s32, &as_s32, sizeof as_s32);
+    else return false;
+    return true;
+  }
+
   SymbolicDims& symbols_;
   const OpParams& params_;
   std::vector<Input> inputs_;
@@ -103,7 +114,8 @@ class Fitter {
     if (const DimId same = copy(answers, d); same != kNoDim) return same;
     const std::vector<DimId>& variables = node_.variables();
     if (const DimId known = known_for(d, others); holds(known, answers)) return known;
-    if (variables.size() > kMostVariables) return kNoDim;
+    if (variables.size() > kMostVariables || symbols_.questions_left <= 0) return kNoDim;
+    symbols_.questions_left -= 64;
     for (DimId variable : variables)
       if (const DimId scaled = scaled_from(variable, answers, output, d); holds(scaled, answers)) return scaled;
     if (const DimId added = added_from(answers); holds(added, answers)) return added;
@@ -133,6 +145,12 @@ class Fitter {
       for (size_t i = 0; node_.input(i); ++i) total = symbols_.sum(total, node_.dim(i, d));
       return total;
     }
+    if (const auto* flatten = std::get_if<FlattenParams>(&node_.params())) {
+      const int rank = node_.input(0)->type.shape.rank, axis = static_cast<int>(flatten->axis < 0 ? flatten->axis + rank : flatten->axis);
+      DimId total = symbols_.constant(1);
+      for (int k = d == 0 ? 0 : axis; k < (d == 0 ? axis : rank); ++k) total = symbols_.product(total, node_.dim(0, k));
+      return total;
+    }
     if (!std::holds_alternative<ReshapeParams>(node_.params()) || !node_.input(0)) return kNoDim;
     DimId total = symbols_.constant(1);
     for (int k = 0; k < node_.input(0)->type.shape.rank; ++k) total = symbols_.product(total, node_.dim(0, k));
@@ -150,6 +168,7 @@ class Fitter {
     std::sort(pairs.begin(), pairs.end());
     for (size_t i = 1; i < pairs.size(); ++i)
       if (pairs[i].first == pairs[i - 1].first && pairs[i].second != pairs[i - 1].second) return kNoDim;
+    symbols_.questions_left -= std::min(kMostSteps, high - low + 1);
     for (int64_t i = 0; i < std::min(kMostSteps, high - low + 1); ++i) {
       const int64_t size = high - low < kMostSteps ? low + i : i < kMostSteps / 2 ? low + i : i < kMostSteps * 5 / 8 ? high - (i - kMostSteps / 2) : symbols_.random_between(low, high);
       if (node_.ask(kProbeMax, variable, size) && node_.made()[output].shape.rank > d) pairs.emplace_back(size, node_.made()[output].shape[d]);
@@ -260,7 +279,7 @@ std::array<int64_t, kProbePoints> at_probes(const OutputFacts& output, int d) {
 bool is_late(const OutputFacts& output, int d) { return (output.late >> d & 1) != 0; }
 
 DimId unknown_dim(SymbolicDims& symbols, const OutputFacts& output, int d, Points sizes) {
-  const std::string name = output.name + '.' + std::to_string(d);
+  const std::string name = output.name.substr(0, kLongestName) + '.' + std::to_string(d);
   if (is_late(output, d)) return symbols.late(name, at_probes(output, d));
   const auto probes = at_probes(output, d);
   std::copy(probes.begin(), probes.end(), sizes.begin());
@@ -358,6 +377,7 @@ bool fits_probes(const SymbolicDims& symbols, std::span<const std::vector<DimId>
 // Whatever the type rule may look at.
 std::vector<int64_t> key_of(const Graph& graph, const OpParams& params, std::span<const ValueId> inputs, std::span<const OutputFacts> outputs) {
   constexpr int64_t kMostHashed = 256;
+  constexpr size_t kMostKept = 64;
   std::vector<int64_t> key = {static_cast<int64_t>(kind_of(params)), static_cast<int64_t>(hash_of(params)), static_cast<int64_t>(outputs.size())};
   for (ValueId id : inputs) {
     if (id == kNone) {
@@ -377,7 +397,10 @@ std::vector<int64_t> key_of(const Graph& graph, const OpParams& params, std::spa
       key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(value.constant.get())));
       continue;
     }
-    for (std::byte b : *value.constant) key.push_back(static_cast<int64_t>(b));
+    uint64_t hash = 1469598103934665603ull;
+    for (std::byte b : *value.constant) hash = (hash ^ static_cast<uint64_t>(b)) * 1099511628211ull;
+    key.push_back(static_cast<int64_t>(hash));
+    for (size_t i = 0; i < std::min(kMostKept, value.constant->size()); ++i) key.push_back(static_cast<int64_t>((*value.constant)[i]));
   }
   for (const OutputFacts& output : outputs) key.push_back(output.late);
   return key;
@@ -405,7 +428,8 @@ std::vector<OutputFormulas> infer_formulas(const Graph& graph, SymbolicDims& sym
     std::vector<int64_t> key = key_of(graph, params, inputs, outputs);
     const auto known = symbols.inferred.find(key);
     if (known != symbols.inferred.end() && fits_probes(symbols, known->second, outputs)) dims = known->second;
-    else symbols.inferred[std::move(key)] = dims = fit_dims(graph, symbols, params, inputs, outputs);
+    else dims = fit_dims(graph, symbols, params, inputs, outputs);
+    if (symbols.inferred.size() < kMostRemembered) symbols.inferred[std::move(key)] = dims;
   }
   std::vector<std::vector<DimId>> elements;
   if (!is_control_flow(kind_of(params))) elements = infer_elements(graph, symbols, params, inputs, outputs);

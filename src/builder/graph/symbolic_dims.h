@@ -64,8 +64,10 @@ class SymbolicDims {
   std::vector<Named> named(const std::vector<DimId>& formulas) const;
   int64_t random_between(int64_t low, int64_t high);
 
-  // What was found out before: of equal keys the formulas are the same.
+  // What was found out before: of equal keys the formulas are the same. And how often type rules may still be asked in search of
+  // a formula: a hostile model has dims without end that none fits.
   std::map<std::vector<int64_t>, std::vector<std::vector<DimId>>> inferred;
+  int64_t questions_left = int64_t{1} << 19;
 
  private:
   enum class AtomKind : uint8_t { kSymbol, kUnknown, kLate, kFloorQuotient, kLeast, kGreatest };

@@ -2,10 +2,12 @@
 #include "builder/onnx/graph_importer.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
 #include "builder/onnx/branches.h"
+#include "builder/onnx/dim_expression.h"
 #include "builder/onnx/importer_table.h"
 #include "builder/onnx/inline_functions.h"
 #include "builder/onnx/input_shapes.h"
@@ -28,16 +30,67 @@ std::string difference(const TensorType& got, const ModelInput& need) {
   return same ? std::string() : "got " + to_string(got) + ", need " + to_string(TensorType{need.dtype, need.shape, Layout::kLinear, {}});
 }
 
-// The model's names of dims; made up where it has none, or one that exporters write for every open dim.
-std::vector<std::string> symbol_names(const ModelInput& input) {
-  std::vector<std::string> names;
-  for (size_t d = 0; d < input.dim_names.size(); ++d) {
-    const std::string& name = input.dim_names[d];
-    const bool tells = !name.empty() && name != "?" && name != "None" && name != "-1" && name != "unk" && name != "dynamic";
-    names.push_back(tells ? printable(name) : printable(input.name) + '.' + std::to_string(d));
+using Sizes = std::array<int64_t, SymbolicDims::kProbePoints>;
+
+// Formulas of the inputs' dims by the model's names for them: a symbol each, made up where it has none or one that exporters
+// write for every open dim. A name that is a sum of others is that sum, if the profile agrees.
+class InputDims {
+ public:
+  InputDims(SymbolicDims& symbols, const std::vector<ModelInput>& inputs, const std::vector<std::vector<Shape>>& shapes)
+      : symbols_(symbols) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      for (int d = 0; d < inputs[i].shape.rank; ++d)
+        if (const std::string& name = inputs[i].dim_names[static_cast<size_t>(d)]; is_plain(name)) named_.emplace(name, dim_of(name, sizes_of(shapes[i], d)));
   }
-  return names;
-}
+
+  // index: of the input.
+  std::vector<DimId> of(size_t index, const ModelInput& input, const std::vector<Shape>& shapes) {
+    const std::string owner = input.name.size() <= kLongestDimName ? input.name : "input" + std::to_string(index);
+    std::vector<DimId> dims;
+    for (int d = 0; d < input.shape.rank; ++d) {
+      const std::string& name = input.dim_names[static_cast<size_t>(d)];
+      const Sizes sizes = sizes_of(shapes, d);
+      DimId dim = is_plain(name) ? dim_of(name, sizes) : sum_of(name, sizes);
+      if (dim == kNoDim) dim = dim_of(owner + '.' + std::to_string(d), sizes);
+      dims.push_back(dim);
+    }
+    return dims;
+  }
+
+ private:
+  static constexpr size_t kLongestDimName = 48;
+  static Sizes sizes_of(const std::vector<Shape>& shapes, int d) {
+    Sizes sizes{};
+    for (size_t p = 0; p < sizes.size(); ++p) sizes[p] = shapes[std::min(p, shapes.size() - 1)][d];
+    return sizes;
+  }
+  static bool is_plain(const std::string& name) {
+    return !name.empty() && name != "?" && name != "None" && name != "-1" && name != "unk" && name != "dynamic" &&
+           name.size() <= kLongestDimName && name.find_first_of("+*/() ") == std::string::npos;
+  }
+  DimId dim_of(const std::string& name, const Sizes& sizes) {
+    const bool varies = std::any_of(sizes.begin(), sizes.end(), [&](int64_t size) { return size != sizes[0]; });
+    return varies ? symbols_.symbol(printable(name), sizes) : symbols_.constant(sizes[0]);
+  }
+  DimId sum_of(const std::string& name, const Sizes& sizes) {
+    const auto terms = parse_dim_expression(name);
+    if (!terms) return kNoDim;
+    DimId total = symbols_.constant(0);
+    for (const DimTerm& term : *terms) {
+      DimId product = symbols_.constant(term.factor);
+      for (const std::string& factor : term.names) {
+        const auto known = named_.find(factor);
+        product = symbols_.product(product, known == named_.end() ? kNoDim : known->second);
+      }
+      total = symbols_.sum(total, product);
+    }
+    if (total == kNoDim || !std::equal(sizes.begin(), sizes.end(), symbols_.values(total).begin())) return kNoDim;
+    return total;
+  }
+
+  SymbolicDims& symbols_;
+  std::unordered_map<std::string, DimId> named_;
+};
 
 std::string initialiser(const std::string& name) { return "initialiser " + quoted(name); }
 
@@ -90,12 +143,13 @@ Status GraphImporter::add_inputs(const std::vector<ModelInput>& inputs) {
       if (!checked_elements(shape.span()))
         return Status(StatusCode::kInvalidArgument, "profile of input " + quoted(inputs[i].name) +
                                                         " has more elements than can be counted: got " + to_string(shape));
+  InputDims dims(graph_.symbols(), inputs, shapes);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (shapes[i].size() > 1)
       model_.profile_text += " " + printable(inputs[i].name) + "=" + to_string(shapes[i][kProbeMin]) + ":" +
                        to_string(shapes[i][kProbeOpt]) + ":" + to_string(shapes[i][kProbeMax]);
-    const std::vector<std::string> dim_names = symbol_names(inputs[i]);
-    values_[inputs[i].name] = editor_.add_input(inputs[i].name, inputs[i].dtype, std::move(shapes[i]), dim_names);
+    std::vector<DimId> formulas = dims.of(i, inputs[i], shapes[i]);
+    values_[inputs[i].name] = editor_.add_input(inputs[i].name, inputs[i].dtype, std::move(shapes[i]), std::move(formulas));
   }
   return {};
 }

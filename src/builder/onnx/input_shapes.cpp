@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "builder/onnx/dim_expression.h"
 #include "builder/onnx/text.h"
 #include "builder/graph/graph.h"
 
@@ -16,6 +17,7 @@ constexpr int64_t kMaxDim = int64_t{1} << 31;
 
 struct DimRange {
   int64_t min, opt, max;
+  int64_t middle = Shape::kDynamic;  // of the probe between
 };
 
 std::string dims_text(const ModelInput& input) {
@@ -55,6 +57,11 @@ int64_t between(const DimRange& range) {
     if (middle - step >= first) return middle - step;
   }
   return range.opt;
+}
+
+DimRange with_middle(DimRange range) {
+  if (range.middle == Shape::kDynamic) range.middle = between(range);
+  return range;
 }
 
 Status check_profile(const ShapeProfile& profile, const ModelInput& input) {
@@ -97,8 +104,24 @@ Expected<std::vector<std::vector<Shape>>> resolve_input_shapes(std::span<const M
     profile_of[at] = &profile;
     for (int i = 0; i < inputs[at].shape.rank; ++i)
       if (const std::string& name = inputs[at].dim_names[static_cast<size_t>(i)]; !name.empty())
-        named.emplace(name, DimRange{profile.min[i], profile.opt[i], profile.max[i]});
+        named.emplace(name, with_middle({profile.min[i], profile.opt[i], profile.max[i]}));
   }
+
+  // A dim that is named a sum of others follows from these.
+  const auto at = [&](int64_t DimRange::*end) {
+    return [&named, end](const std::string& name) {
+      const auto known = named.find(name);
+      return known == named.end() ? std::nullopt : std::optional(known->second.*end);
+    };
+  };
+  const auto followed = [&](const std::string& name) -> std::optional<DimRange> {
+    const auto terms = parse_dim_expression(name);
+    if (!terms) return std::nullopt;
+    const auto min = value_of(*terms, at(&DimRange::min)), opt = value_of(*terms, at(&DimRange::opt)), max = value_of(*terms, at(&DimRange::max));
+    const auto middle = value_of(*terms, at(&DimRange::middle));
+    if (!min || !opt || !max || !middle || *max > kMaxDim || *min > *opt || *opt > *max || *middle < *min || *middle > *max) return std::nullopt;
+    return DimRange{*min, *opt, *max, *middle};
+  };
 
   std::vector<std::vector<DimRange>> ranges(inputs.size());
   std::string missing;
@@ -111,15 +134,18 @@ Expected<std::vector<std::vector<Shape>>> resolve_input_shapes(std::span<const M
       DimRange range{input.shape[i], input.shape[i], input.shape[i]};
       if (profile_of[k]) {
         range = {profile_of[k]->min[i], profile_of[k]->opt[i], profile_of[k]->max[i]};
+        const auto sum = followed(name);
+        if (sum && sum->min == range.min && sum->opt == range.opt && sum->max == range.max) range = *sum;
       } else if (range.min == Shape::kDynamic) {
         const auto learned = name.empty() ? named.end() : named.find(name);
         const bool only_batch = i == 0 && std::count(input.shape.span().begin(), input.shape.span().end(), Shape::kDynamic) == 1;
         if (learned != named.end()) range = learned->second;
+        else if (const auto sum = followed(name)) range = *sum;
         else if (only_batch) range = {1, 1, kDefaultMaxBatch};
         else complete = false;
       }
       dynamic = dynamic || range.min != range.max;
-      ranges[k].push_back(range);
+      ranges[k].push_back(with_middle(range));
     }
     if (!complete) missing += "\n  input " + quoted(input.name) + " has dims " + dims_text(input) + ": give " + example(input);
   }
@@ -132,7 +158,7 @@ Expected<std::vector<std::vector<Shape>>> resolve_input_shapes(std::span<const M
     Shape min = inputs[k].shape, opt = min, max = min, middle = min;
     for (int i = 0; i < min.rank; ++i) {
       const DimRange& range = ranges[k][static_cast<size_t>(i)];
-      min[i] = range.min, opt[i] = range.opt, max[i] = range.max, middle[i] = between(range);
+      min[i] = range.min, opt[i] = range.opt, max[i] = range.max, middle[i] = range.middle;
     }
     result[k] = dynamic ? std::vector<Shape>{min, opt, max, middle} : std::vector<Shape>{min};
   }

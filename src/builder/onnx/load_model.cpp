@@ -71,7 +71,7 @@ Status add_external_lengths(const LoadedModel& model, Hasher& hasher) {
       for (const auto& entry : tensor.external_data())
         if (entry.key() == "location") locations.insert(entry.value());
   for (const std::string& location : locations) {
-    INGOT_ASSIGN(const int64_t bytes, external_file_bytes(model.base_dir, location, "hash of the model"));
+    INGOT_ASSIGN(const int64_t bytes, external_file_bytes(model.base_dir, location, "a tensor of the model"));
     hasher.add(location.data(), location.size());
     hasher.add(&bytes, sizeof bytes);
   }

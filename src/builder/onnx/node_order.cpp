@@ -97,7 +97,7 @@ std::vector<int> order_nodes(const onnx::GraphProto& graph, const std::unordered
   for (int i = 0; i < graph.node_size(); ++i)
     if (waiting[static_cast<size_t>(i)] > 0) {
       wrong(described(graph.node(i), i) + ": is part of a cycle, or behind one: its result feeds back into its inputs; " +
-            std::to_string(count - done) + " nodes are");
+            std::to_string(count - done) + (count - done == 1 ? " node is" : " nodes are"));
       break;
     }
   return order;

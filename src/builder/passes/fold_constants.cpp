@@ -5,6 +5,7 @@
 #include <string>
 
 #include "builder/graph/graph_editor.h"
+#include "builder/graph/infer_outputs.h"
 #include "builder/passes/passes.h"
 
 namespace ingot {

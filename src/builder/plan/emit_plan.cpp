@@ -85,8 +85,10 @@ class Emitter {
   // Of a network's input; a body's dims are whatever its node gives.
   std::vector<std::string> dim_names(ValueId id) const {
     std::vector<std::string> names;
-    for (DimId dim : is_body_ ? std::vector<DimId>() : graph_.value(id).dims)
+    for (DimId dim : is_body_ ? std::vector<DimId>() : graph_.value(id).dims) {
       names.push_back(graph_.symbols().constant_value(dim) ? "" : graph_.symbols().text(dim));
+      if (names.back().size() > kMaxDimNameBytes) names.back().clear();
+    }
     return names;
   }
 

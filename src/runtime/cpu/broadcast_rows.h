@@ -37,6 +37,23 @@ inline bool reads_in_layout(const TensorType& type, const TensorType& result) {
   return same_in_both(memory_shape(type.shape, result.shape.rank, Layout::kLinear));
 }
 
+// y[i] = f(a[i · a_step], b[i · b_step]), with steps of 0 or 1: loops that a compiler can vectorise.
+template <class T, class To, class F>
+void combine_row(const T* a, int64_t a_step, const T* b, int64_t b_step, To* y, int64_t n, F f) {
+  if (n == 0) return;
+  if (a_step && b_step) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+  } else if (a_step) {
+    const T one = *b;
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], one);
+  } else if (b_step) {
+    const T one = *a;
+    for (int64_t i = 0; i < n; ++i) y[i] = f(one, b[i]);
+  } else {
+    std::fill_n(y, n, static_cast<To>(f(*a, *b)));
+  }
+}
+
 // Calls go(at, count, offsets, steps): elements [at, at + count) of the result, where operand i starts at offsets[i] and
 // moves on by steps[i] (0 or 1). `out` and `in` are memory shapes of one rank.
 template <size_t N, class Go>

@@ -278,6 +278,7 @@ class ChainKernel final : public Kernel {
       piece = {to, 1};
     }
     if (!chain_.quantised[i]) return piece;
+    if (piece.data != cell(task, spread_cell_)) task.held[i] = {};  // what it held is written over
     auto* real = static_cast<float*>(static_cast<void*>(own));
     bytes_.dequantize(piece.data, stored_as(chain_.inputs[i]), piece.step == 0 ? 1 : n, chain_.scale[i], chain_.zero[i], real);
     return {real, piece.step};

@@ -64,15 +64,7 @@ class WholeBinaryKernel final : public Kernel {
     auto* out = static_cast<T*>(args.outputs[0]);
     broadcast_rows<2>(memory_shape(args.output_shapes[0], rank_, layout_), in, kGrain, *args.pool,
                       [&](int64_t at, int64_t n, const auto& offsets, const auto& steps) {
-      const T *a = x + offsets[0], *b = y + offsets[1];
-      T* to = out + at;
-      if (steps[0] && steps[1])
-        for (int64_t i = 0; i < n; ++i) to[i] = f(a[i], b[i]);
-      else if (steps[0])
-        for (const T one = *b; T& value : std::span(to, static_cast<size_t>(n))) value = f(*a++, one);
-      else if (steps[1])
-        for (const T one = *a; T& value : std::span(to, static_cast<size_t>(n))) value = f(one, *b++);
-      else std::fill_n(to, n, f(*a, *b));
+      combine_row(x + offsets[0], steps[0], y + offsets[1], steps[1], out + at, n, f);
     });
   }
   BinaryFunction function_;
@@ -116,7 +108,9 @@ class WholeUnaryKernel final : public Kernel {
       const auto* x = static_cast<const From*>(args.inputs[0]);
       auto* y = static_cast<To*>(args.outputs[0]);
       args.pool->parallel_for(args.output_shapes[0].elements(), kGrain, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) y[i] = f(x[i]);
+        const From* from = x + begin;  // own pointers: a store of bytes might change captured ones
+        To* to = y + begin;
+        for (int64_t i = 0, n = end - begin; i < n; ++i) to[i] = f(from[i]);
       });
     };
     if (function_ == UnaryFunction::kNot) each(uint8_t{}, uint8_t{}, [](uint8_t x) { return static_cast<uint8_t>(x == 0); });

@@ -88,8 +88,7 @@ class CompareKernel final : public Kernel {
     auto* out = static_cast<uint8_t*>(args.outputs[0]);
     broadcast_rows<2>(memory_shape(args.output_shapes[0], rank_, layout_), in, kGrain, *args.pool,
                       [&](int64_t at, int64_t n, const auto& offsets, const auto& steps) {
-      const T *a = x + offsets[0], *b = y + offsets[1];
-      for (int64_t i = 0; i < n; ++i) out[at + i] = is(a[i * steps[0]], b[i * steps[1]]);
+      combine_row(x + offsets[0], steps[0], y + offsets[1], steps[1], out + at, n, is);
     });
   }
   BinaryFunction function_;
@@ -117,8 +116,8 @@ class CastKernel final : public Kernel {
     args.pool->parallel_for(count, kGrain, [&](int64_t begin, int64_t end, int) {
       with_common_type(from_, [&]<class From>(From) {
         with_common_type(to_, [&]<class To>(To) {
-          const auto* x = static_cast<const From*>(args.inputs[0]);
-          auto* y = static_cast<To*>(args.outputs[0]);
+          const From* const x = static_cast<const From*>(args.inputs[0]);
+          To* const y = static_cast<To*>(args.outputs[0]);
           if (to_ == DataType::kBool)
             for (int64_t i = begin; i < end; ++i) y[i] = static_cast<To>(x[i] != 0);
           else if (from_ == DataType::kBool)

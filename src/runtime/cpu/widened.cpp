@@ -85,7 +85,7 @@ struct Table {
   std::vector<const Tactic*> list;
   Table() {
     list.push_back(&cast);
-    for (const auto& floats : {depthwise_f32(), conv_f32(), matmul_f32(), conv_transpose_f32(), pointwise_f32(), attention_f32(), recurrent_f32(),
+    for (const auto& floats : {depthwise_f32(), conv_f32(), matmul_f32(), conv_transpose_f32(), pointwise_f32(), attention_f32(), recurrent_f32(), deform_conv_f32(),
                                normalize_f32(), reduce_f32(), pool_f32(), resize_move()})
       for (const Tactic* tactic : floats)
         if (tactic->info().name.find("f32") != std::string_view::npos) list.push_back(&tactics.emplace_back(*tactic, make_conversion));
