@@ -65,6 +65,12 @@ bool holds(const Engine& engine, std::span<const NamedTensor> sample) {
   return true;
 }
 
+// Layers on f16 keep their weights as f32, which the file can store in half without loss.
+bool holds_widened(const Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.tactic.find(".half") != std::string::npos; }) ||
+         std::any_of(plan.bodies.begin(), plan.bodies.end(), holds_widened);
+}
+
 // Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine; `is_here`: and timed, since it
 // is this machine's own. `one_of_several`: the samples may be for other profiles.
 Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_here, bool is_here, TimingCache& cache, const BuildOptions& options,
@@ -75,7 +81,7 @@ Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_he
   const auto costs = measured ? make_measured_cost(device, cache, options.time_budget_s) : make_estimated_cost(device);
   INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));
   INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device, options.stop));
-  emitted.owned.plan.halve_blobs = options.fp16;
+  emitted.owned.plan.halve_blobs = options.fp16 || holds_widened(emitted.owned.plan);
   VerifyResult verified;
   if (options.verify && runs_here) {
     if (options.progress) options.progress({"verifying", 0, 1, -1});

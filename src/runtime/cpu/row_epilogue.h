@@ -163,7 +163,7 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
 // give), in rows whose 64 channels are one cache line; narrower ones are stored sooner 16 at a time.
 inline bool packs_lines(const RowEpilogue& e, int64_t channels) {
   return channels % 64 == 0 && e.out_stride % 64 == 0 && e.stored != Stored::kF32 && !e.channel_zero &&
-         e.residual_stored != Stored::kF32 && (!e.curved || e.reciprocal);
+         e.residual_stored != Stored::kF32 && e.residual_multiplier < 1e20f && (!e.curved || e.reciprocal);
 }
 template <class Lanes>
 concept PacksLines = requires { Lanes::kPacksLines; };

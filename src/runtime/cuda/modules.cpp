@@ -49,7 +49,7 @@ std::string_view module_of(std::string_view kernel) {
                                   {"arg_reduce_", "along_axis"}, {"top_k_", "along_axis"},   {"cumulate_any", "along_axis"},
                                   {"group_norm_f32", "normalize_f32"}, {"batch_norm_f32", "normalize_f32"},
                                   {"binary_typed", "typed_pointwise"}, {"unary_typed", "typed_pointwise"}, {"cast_truncate", "typed_pointwise"}, {"cast_halves", "typed_pointwise"},
-                                  {"binary_s8", "typed_pointwise"}, {"grid_sample_", "sampling"}, {"roi_align_", "sampling"}};
+                                  {"binary_s8", "typed_pointwise"}, {"grid_sample_", "sampling"}, {"roi_align_", "sampling"}, {"conv_transpose_", "conv_transpose"}};
   for (const Row& row : kRows)
     if (kernel.starts_with(row.prefix)) return row.module;
   return {};

@@ -60,7 +60,7 @@ struct Table {
   std::vector<const Tactic*> list;
   Table() {
     list.push_back(&cast);
-    for (const auto& floats : {igemm_f16(), simt_f32(), attention_f16(), rows_f32(), pointwise_f32(), normalize_f32(), reduce(), resize(), recurrent()})
+    for (const auto& floats : {igemm_f16(), simt_f32(), conv_transpose_f32(), attention_f16(), rows_f32(), pointwise_f32(), normalize_f32(), reduce(), resize(), recurrent()})
       for (const Tactic* tactic : floats)
         if (tactic->info().op != OpKind::kCast && tactic->info().name != "cuda.resize.nearest") list.push_back(&tactics.emplace_back(*tactic, make_conversion));
   }
