@@ -176,8 +176,8 @@ def document(rows, threads):
             f"{row['f32_ms'] / row['int8_ms']:.2f}", f"{row['f32_bytes'] / 1e6:.1f}", f"{row['int8_bytes'] / 1e6:.1f}",
             f"{row['arena_ratio']:.2f}", f"{row['build_int8_s']:.0f}"]) + " |")
     lines += ["", "Same bytes of INT8 outputs (=, or the largest difference over the largest magnitude) between: 1 and 2 threads; batch 1 and batch 7, row by",
-              "row; two builds with one timing cache; reference code and tuned kernels; the instruction sets of this machine. The last two agree wherever",
-              "no float group lies between two INT8 layers.", "",
+              "row; two builds with one timing cache; reference code and tuned kernels; the instruction sets of this machine. Reference code sums floats in",
+              "double: it agrees wherever no float group lies between two INT8 layers.", "",
               "| model | threads | batch | builds | reference code | instruction sets |", "| --- | --- | --- | --- | --- | --- |"]
     for row in rows:
         if "bytes" in row:

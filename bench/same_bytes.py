@@ -1,9 +1,9 @@
 """Whether an INT8 engine gives the same bytes: with 1 and 2 threads, batch 1 and batch 7 row by row, by reference code and by
 tuned kernels, on every instruction set of this machine; and whether two builds with one timing cache are one file.
 
-Threads, batches and builds must agree for every model. Reference code and instruction sets agree wherever all arithmetic
-between two layers is on integers; where float groups lie in between (softmax, LayerNorm, attention, SiLU behind a float sum)
-float kernels differ in their last bits, which a quantiser can turn into a step: then the largest difference is given.
+Threads, batches, builds and instruction sets must agree for every model. Reference code agrees wherever all arithmetic between
+two layers is on integers; where float groups lie in between (softmax, LayerNorm, attention) it sums them in double, and their
+last bits differ, which a quantiser can turn into a step: then the largest difference is given.
 """
 
 import shutil
@@ -86,5 +86,5 @@ def check(call, bin_dir, folder, recipe, table, work):
 
 def broken(row):
     """What must hold and does not."""
-    names = {"threads": "1 and 2 threads", "batch": "batch 1 and batch 7", "rebuild": "two builds with one timing cache"}
+    names = {"threads": "1 and 2 threads", "batch": "batch 1 and batch 7", "rebuild": "two builds with one timing cache", "levels": "instruction sets"}
     return [f"bytes differ between {text}" for key, text in names.items() if row.get(key)]

@@ -195,6 +195,21 @@ int report_tables(const std::vector<OnnxCase>& cases, const std::vector<CaseOutc
   return wrong || cases.empty() ? 1 : 0;
 }
 
+// The page without the cells of the largest errors, which are those of the last --update: ONNX's expected values come from a linear
+// algebra library whose last bits depend on where its arrays lie.
+std::string without_errors(const std::string& page) {
+  constexpr int kErrorCell = 7, kCells = 8;
+  std::string kept, line;
+  for (std::istringstream lines(page); std::getline(lines, line);) {
+    std::vector<size_t> bars;
+    for (size_t at = 0; (at = line.find('|', at)) != std::string::npos; ++at)
+      if (at == 0 || line[at - 1] != '\\') bars.push_back(at);
+    if (bars.size() == kCells + 1) line.erase(bars[kErrorCell - 1], bars[kErrorCell] - bars[kErrorCell - 1]);
+    kept += line + '\n';
+  }
+  return kept;
+}
+
 int report(const Flags& flags, const std::vector<OnnxCase>& cases, const std::vector<CaseOutcome>& outcomes) {
   const std::vector<CaseMode> modes = flags.modes();
   size_t passed[4] = {}, both = 0, bound = 0, open = 0;
@@ -251,7 +266,7 @@ int report(const Flags& flags, const std::vector<OnnxCase>& cases, const std::ve
     ++wrong;
     std::printf("FAIL %s: stands in the list of expected failures, but is no case\n", id.c_str());
   }
-  if (file_text(page_path) != page) {
+  if (without_errors(file_text(page_path)) != without_errors(page)) {
     ++wrong;
     std::printf("FAIL docs/onnx-support.md is out of date; run onnx_node_tests --update\n");
   }

@@ -7,8 +7,8 @@ namespace ingot::cpu {
 namespace {
 
 struct DepthwiseScalar : LanesScalar {
-  // Without hardware for it a fused product would be a library call.
-  static F madd(const F& x, const F& w, const F& sum) { return add(sum, mul(x, w)); }
+  // As the vector files: sums are the same to the bit on every machine.
+  static F madd(const F& x, const F& w, const F& sum) { return fma(x, w, sum); }
 };
 
 }  // namespace
