@@ -11,9 +11,10 @@ if(NOT INGOT_WITH_CUDA STREQUAL "OFF" AND NOT INGOT_WITH_CUDA STREQUAL "FALSE")
     find_path(INGOT_CUDA_CCCL nv/target HINTS ${INGOT_CUDA_BIN}/../include ${INGOT_CUDA_BIN}/../include/cccl ${INGOT_CUDA_BIN}/../targets/x86_64-linux/include
       ${INGOT_CUDA_BIN}/../targets/x86_64-linux/include/cccl)
     find_program(INGOT_PTXAS ptxas HINTS ${INGOT_CUDA_BIN})
+    find_program(INGOT_FATBINARY fatbinary HINTS ${INGOT_CUDA_BIN})
   endif()
   set(missing)
-  foreach(what INGOT_NVCC INGOT_PTXAS INGOT_CUDA_INCLUDE INGOT_CUDA_CCCL)
+  foreach(what INGOT_NVCC INGOT_PTXAS INGOT_FATBINARY INGOT_CUDA_INCLUDE INGOT_CUDA_CCCL)
     if(NOT ${what})
       list(APPEND missing ${what})
     endif()
@@ -22,7 +23,7 @@ if(NOT INGOT_WITH_CUDA STREQUAL "OFF" AND NOT INGOT_WITH_CUDA STREQUAL "FALSE")
     set(INGOT_HAS_CUDA ON)
   else()
     string(REPLACE ";" ", " missing "${missing}")
-    foreach(pair "INGOT_NVCC=nvcc" "INGOT_PTXAS=ptxas" "INGOT_CUDA_INCLUDE=cuda.h" "INGOT_CUDA_CCCL=nv/target (CCCL)")
+    foreach(pair "INGOT_NVCC=nvcc" "INGOT_PTXAS=ptxas" "INGOT_FATBINARY=fatbinary" "INGOT_CUDA_INCLUDE=cuda.h" "INGOT_CUDA_CCCL=nv/target (CCCL)")
       string(REGEX MATCH "^([^=]*)=(.*)$" pair "${pair}")
       string(REPLACE "${CMAKE_MATCH_1}" "${CMAKE_MATCH_2}" missing "${missing}")
     endforeach()
@@ -36,8 +37,8 @@ if(NOT INGOT_WITH_CUDA STREQUAL "OFF" AND NOT INGOT_WITH_CUDA STREQUAL "FALSE")
   endif()
 endif()
 
-# ingot_cuda_kernels(TARGET files.cu…): images <folder>/<name>.<capability>, 0 for PTX, that modules.cpp takes in.
-# Spilled registers and local memory are errors: they would be slow in silence.
+# ingot_cuda_kernels(TARGET files.cu…): images <folder>/<name>.<capability>, 0 for PTX, and all of them, compressed to about an eighth, in
+# <name>.fatbin, which modules.cpp takes in. Spilled registers and local memory are errors: they would be slow in silence.
 function(ingot_cuda_kernels target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/cuda)
   file(MAKE_DIRECTORY ${folder})
@@ -48,13 +49,19 @@ function(ingot_cuda_kernels target)
       COMMAND ${INGOT_NVCC} -std=c++20 -O3 -arch=compute_80 -ptx -fmad=false -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include
         -MD -MF ${folder}/${name}.d -MT ${folder}/${name}.0 ${source} -o ${folder}/${name}.0
       DEPENDS ${source} DEPFILE ${folder}/${name}.d COMMENT "Compiling kernels ${name}" VERBATIM)
-    list(APPEND images ${folder}/${name}.0)
+    set(files ${folder}/${name}.0)
+    set(entries --image3=kind=ptx,sm=80,file=${folder}/${name}.0)
     foreach(architecture ${INGOT_CUDA_ARCHITECTURES})
       add_custom_command(OUTPUT ${folder}/${name}.${architecture}
         COMMAND ${INGOT_PTXAS} -arch=sm_${architecture} --warn-on-spills --warn-on-local-memory-usage -Werror ${folder}/${name}.0 -o ${folder}/${name}.${architecture}
         DEPENDS ${folder}/${name}.0 COMMENT "Assembling kernels ${name} for sm_${architecture}" VERBATIM)
-      list(APPEND images ${folder}/${name}.${architecture})
+      list(APPEND files ${folder}/${name}.${architecture})
+      list(APPEND entries --image3=kind=elf,sm=${architecture},file=${folder}/${name}.${architecture})
     endforeach()
+    add_custom_command(OUTPUT ${folder}/${name}.fatbin
+      COMMAND ${INGOT_FATBINARY} --64 --compress-all --compress-mode=size --create=${folder}/${name}.fatbin ${entries}
+      DEPENDS ${files} COMMENT "Packing kernels ${name}" VERBATIM)
+    list(APPEND images ${folder}/${name}.fatbin)
   endforeach()
   set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/runtime/cuda/modules.cpp PROPERTIES
     OBJECT_DEPENDS "${images}" COMPILE_DEFINITIONS "INGOT_CUDA_IMAGES=\"${folder}\"")

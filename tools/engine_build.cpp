@@ -127,6 +127,7 @@ int main(int argc, char** argv) {
   app.add_option("-o,--output", flags.output, "the engine file (default: the model's name with .engine)")->type_name("FILE");
   app.add_flag("--int8", options.int8, "quantise to INT8, by --calib or --calib-table");
   app.add_flag("--fp16", options.fp16, "stores weights in half precision, and lets GPU plans compute in it (on a CPU they are computed in FP32)");
+  app.add_flag("--bf16", options.bf16, "lets GPU plans compute in bfloat16, with f32's range and 8 bits of precision (nothing else changes on a CPU)");
   app.add_option("--calib", flags.calib, "calibration data: a folder of images or arrays, or one file")->type_name("PATH");
   app.add_option("--calib-table", flags.calib_table, "a calibration table made before; needs no data")->type_name("FILE");
   app.add_option("--save-calib-table", flags.save_table, "writes the calibration table of this build")->type_name("FILE");
@@ -243,5 +244,6 @@ int main(int argc, char** argv) {
               report["memory"]["arena_bytes"].get<double>() / 1e3, seconds);
   if (report["run_allocates"].get<bool>()) std::printf("runs of this engine allocate: some layers are oneDNN's (--tactics)\n");
   if (report.contains("fp16")) std::printf("fp16: %s\n", report["fp16"].get<std::string>().c_str());
+  if (report.contains("bf16")) std::printf("bf16: %s\n", report["bf16"].get<std::string>().c_str());
   return cli::finish(kTool, {});
 }

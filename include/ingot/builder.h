@@ -53,6 +53,7 @@ struct Progress {
 struct BuildOptions {
   bool int8 = false;
   bool fp16 = false;  // permits half precision: storage on a CPU, arithmetic on a GPU
+  bool bf16 = false;  // permits bfloat16, on a GPU alone: f32's range, 8 bits of precision
   std::vector<ShapeProfile> profiles;   // one for each dynamic input
   // Further profiles of the same engine, each with one for every dynamic input; 16 in all, for the CPU only. Each is tuned and
   // planned for itself. They share weights, wherever a layer got the same kernel, and a context's arena; in a run the first

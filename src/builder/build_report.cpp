@@ -119,6 +119,9 @@ std::string build_report_json(const Graph& graph, const Selection& selection, co
   if (options.fp16)
     report["fp16"] = device.backend == Backend::kCpu ? "weights are stored in half precision and computed in f32: the CPU backend has no f16 arithmetic"
                                                      : "convolutions and matrix products with constant weights may compute in half precision with f32 sums";
+  if (options.bf16)
+    report["bf16"] = device.backend == Backend::kCpu ? "plans for a CPU are the same: its backend has no bf16 arithmetic"
+                                                     : "convolutions and matrix products with constant weights may compute in bf16 with f32 sums";
   report["verified"] = {{"steps", verified.steps}, {"exact_steps", verified.exact_steps}, {"largest_float_error", verified.largest_error}};
   if (Json dims = dims_report(graph); !dims["symbols"].empty() || !dims["unknown"].empty()) report["dims"] = std::move(dims);
   report["layers"] = std::move(layers);

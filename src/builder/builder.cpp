@@ -65,16 +65,23 @@ bool holds(const Engine& engine, std::span<const NamedTensor> sample) {
   return true;
 }
 
-// Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine. `one_of_several`: the
-// samples may be for other profiles.
-Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_here, TimingCache& cache, const BuildOptions& options,
+// Layers on f16 keep their weights as f32, which the file can store in half without loss.
+bool holds_widened(const Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.tactic.find(".half") != std::string::npos; }) ||
+         std::any_of(plan.bodies.begin(), plan.bodies.end(), holds_widened);
+}
+
+// Tactics, memory and verification for one device. `runs_here`: it can be tried out on this machine; `is_here`: and timed, since it
+// is this machine's own. `one_of_several`: the samples may be for other profiles.
+Expected<OwnedPlan> plan_for(const Graph& graph, DeviceInfo device, bool runs_here, bool is_here, TimingCache& cache, const BuildOptions& options,
                              bool one_of_several = false) {
   device.allow_f16 = options.fp16;
-  const bool measured = options.tune && !options.reference_only && device.backend == Backend::kCpu;
+  device.allow_bf16 = options.bf16;
+  const bool measured = options.tune && !options.reference_only && is_here;
   const auto costs = measured ? make_measured_cost(device, cache, options.time_budget_s) : make_estimated_cost(device);
   INGOT_ASSIGN(const Selection selection, select_tactics(graph, *costs, device, options));
   INGOT_ASSIGN(EmittedPlan emitted, emit_plan(graph, selection, device, options.stop));
-  emitted.owned.plan.halve_blobs = options.fp16;
+  emitted.owned.plan.halve_blobs = options.fp16 || holds_widened(emitted.owned.plan);
   VerifyResult verified;
   if (options.verify && runs_here) {
     if (options.progress) options.progress({"verifying", 0, 1, -1});
@@ -132,7 +139,7 @@ Expected<OwnedPlan> plan_profiles(const std::string& model_path, const BuildOpti
     auto graph = make_float_graph(model_path, own);
     Status quantised = graph.ok() ? run_quantise_passes(*graph, own) : graph.take_status();
     if (!quantised.ok()) return std::move(quantised).with_context(where);
-    auto made = plan_for(*graph, device, true, cache, own, true);
+    auto made = plan_for(*graph, device, true, true, cache, own, true);
     if (!made.ok()) return made.take_status().with_context(where);
     const auto made_report = nlohmann::ordered_json::parse(made->report_json);
     summaries.push_back(profile_report(made->plan, made_report));
@@ -198,9 +205,12 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     INGOT_ASSIGN(built.plan, plan_profiles(model_path, options, device, cache));
   } else {
     INGOT_TRY(run_quantise_passes(graph, options));
-    INGOT_ASSIGN(built.plan, plan_for(graph, device, true, cache, options));
+    INGOT_ASSIGN(built.plan, plan_for(graph, device, true, true, cache, options));
   }
-  if (!options.timing_cache.empty() && cache.changed()) INGOT_TRY(save_timing_cache(options.timing_cache, cache));
+  const auto keep_timings = [&]() -> Status {
+    return options.timing_cache.empty() || !cache.changed() ? Status() : save_timing_cache(options.timing_cache, cache);
+  };
+  INGOT_TRY(keep_timings());
   if (options.targets.empty()) return built;
   auto report = nlohmann::ordered_json::parse(built.plan.report_json);
   const Expected<const KernelCompiler*> compiler = kernel_compiler();
@@ -225,12 +235,18 @@ Expected<Built> build_plan(const std::string& model_path, const BuildOptions& gi
     if (!runs_here)
       built.warnings.push_back("plan for " + target + " is not verified: " +
                                (here.ok() ? "this machine's GPU is older" : std::string(here.status().message())));
-    auto more = plan_for(without_chains ? *without_chains : graph, other, runs_here, cache, options);
+    const bool is_here = here.ok() && here->cuda_capability == other.cuda_capability && here->keeps_time;
+    if (is_here) {
+      other.fingerprint = here->fingerprint;
+      other.multiprocessors = here->multiprocessors;
+    }
+    auto more = plan_for(without_chains ? *without_chains : graph, other, runs_here, is_here, cache, options);
     if (!more.ok()) return std::move(more.take_status()).with_context("target " + target);
     report["other_targets"][target] = nlohmann::ordered_json::parse(more->report_json);
     built.others.push_back(*std::move(more));
   }
   built.plan.report_json = report.dump(1);
+  INGOT_TRY(keep_timings());
   return built;
 }
 

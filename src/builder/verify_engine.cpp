@@ -8,20 +8,13 @@
 #include <map>
 #include <memory>
 
+#include "builder/float_tolerance.h"
 #include "runtime/step_observer.h"
 #include "runtime/ops/half.h"
 #include "runtime/tactic_registry.h"
 
 namespace ingot {
 namespace {
-
-// A float result may differ by this share of its tensor's largest magnitude: accumulation order over at most some ten
-// thousand terms. Kernels are held to the tighter, per-op table by the conformance tests.
-constexpr double kFloatTolerance = 5e-4;
-// The same where a tactic rounds operands to 11 bits.
-constexpr double kHalfTolerance = 4e-3;
-// Of results stored in bf16, which has 8 bits.
-constexpr double kBrainTolerance = 3.2e-2;
 
 // Elements of a float type of up to 32 bits; empty for other types, which are compared by byte.
 std::vector<float> as_floats(DataType type, const std::vector<std::byte>& bytes) {
@@ -142,7 +135,7 @@ class Verifier final : public StepObserver {
   }
 
   // A norm of equal elements is the quotient of a difference that cancels, by √ε: what rounding leaves of it is no error. The
-  // magnitude whose kFloatTolerance is some ulps of the input so amplified; 0 for other ops.
+  // magnitude whose step_tolerance() is some ulps of the input so amplified; 0 for other ops.
   static double cancelled_scale(const OpParams& params, std::span<const ConstTensorRef> operands) {
     const auto* layer = std::get_if<LayerNormParams>(&params);
     const auto* instance = std::get_if<InstanceNormParams>(&params);
@@ -188,8 +181,7 @@ class Verifier final : public StepObserver {
       error = std::max(error, std::abs(static_cast<double>(want[i]) - static_cast<double>(got[i])));
     }
     const Tactic* tactic = TacticRegistry::builtin().find(step.tactic);
-    const double tolerance = type.dtype == DataType::kBF16 ? kBrainTolerance
-                             : is_half || (tactic && tactic->info().arithmetic == DataType::kF16) ? kHalfTolerance : kFloatTolerance;
+    const double tolerance = std::max(step_tolerance(type.dtype), step_tolerance(tactic ? tactic->info().arithmetic : DataType::kF32));
     if (error > tolerance * std::max({largest, 1e-3, cancelled}))
       return fail("error " + std::to_string(error) + " where values reach " + std::to_string(largest));
     if (largest > 0) result.largest_error = std::max(result.largest_error, error / std::max(largest, 1e-3));

@@ -45,6 +45,14 @@ Expected<std::unique_ptr<DeviceConstants>> upload_constants([[maybe_unused]] Bac
 #endif
 }
 
+Expected<double> time_on_device([[maybe_unused]] Backend backend, [[maybe_unused]] Kernel& kernel, [[maybe_unused]] const DeviceCall& call) {
+#ifdef INGOT_HAS_CUDA
+  return cuda::time_on_device(kernel, call);
+#else
+  return no_cuda().take_status();
+#endif
+}
+
 bool is_device_memory([[maybe_unused]] Backend backend, [[maybe_unused]] const void* address) {
 #ifdef INGOT_HAS_CUDA
   return backend == Backend::kCuda && cuda::is_device_memory(address);

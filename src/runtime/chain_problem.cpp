@@ -65,7 +65,7 @@ const char* read_chain(const Problem& problem, ChainProblem& chain) {
     if (!problem.inputs[i].present || !is_known(type.dtype)) return "an operand is not f32, bool, s32, s64, u8 or s8";
     chain.inputs[i] = type.dtype;
     if (!type.quant) continue;
-    if (!is_quantized(type) || type.quant->scales.size() != 1) return "an operand has several scales";
+    if (!is_quantized(type) || is_per_channel(type) || type.quant->scales.size() != 1) return "an operand has several scales";
     chain.quantised[i] = true;
     chain.scale[i] = scale_of(type);
     chain.zero[i] = zero_point_of(type);
@@ -107,7 +107,7 @@ const char* read_chain(const Problem& problem, ChainProblem& chain) {
     if (quantised == 2 && arithmetic) return "integer arithmetic on quantised values";
     if (s.kind == ChainStatement::Kind::kBinary && s.binary > BinaryFunction::kPRelu) return "no kernel for this function of quantised values";
     if (to_bytes) {
-      if (!is_quantized(y) || y.quant->scales.size() != 1 || result != y.dtype) return "output is not u8/s8 with one scale";
+      if (!is_quantized(y) || is_per_channel(y) || y.quant->scales.size() != 1 || result != y.dtype) return "output is not u8/s8 with one scale";
       chain.quantises = true;
       chain.output_scale = scale_of(y);
       chain.output_zero = zero_point_of(y);

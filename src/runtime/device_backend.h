@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ingot/status.h"
 #include "runtime/plan.h"
@@ -52,11 +53,23 @@ class DeviceConstants {
   virtual Expected<std::unique_ptr<DeviceRun>> create_run(uint64_t arena_bytes) const = 0;
 };
 
+// One run of a kernel on made-up data: what tuning times.
+struct DeviceCall {
+  std::vector<std::span<const std::byte>> inputs;  // on the host; a null pointer stays one: left out, or packed
+  std::vector<const void*> host_inputs;            // as in KernelArgs
+  std::vector<size_t> output_bytes;
+  std::span<const Shape> input_shapes;
+  std::span<Shape> output_shapes;
+  size_t workspace_bytes = 0;
+};
+
 // The device that plans of a backend would run on here, or why there is none.
 Expected<DeviceInfo> find_device(Backend backend);
 // The same for a target that need not be here, as "cuda-sm_80"; kInvalidArgument if the name is unknown.
 Expected<DeviceInfo> device_of_target(const std::string& target);
 Expected<std::unique_ptr<DeviceConstants>> upload_constants(Backend backend, const Plan& plan);
+// Microseconds of one run of a kernel that was loaded for the device that is here, launches back to back: the best of some batches.
+Expected<double> time_on_device(Backend backend, Kernel& kernel, const DeviceCall& call);
 // Whether an address is memory of the backend's device.
 bool is_device_memory(Backend backend, const void* address);
 

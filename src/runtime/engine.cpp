@@ -149,7 +149,7 @@ Expected<Engine> load_plan(OwnedPlan owned, const RuntimeOptions& options, std::
   if (engine->owned.plan.target.starts_with("cuda-")) {
     INGOT_ASSIGN(engine->device, find_device(Backend::kCuda));
     engine->device.threads = options.threads;
-    engine->device.allow_f16 = true;  // permitted, or not used, when the plan was made
+    engine->device.allow_f16 = engine->device.allow_bf16 = true;  // permitted, or not used, when the plan was made
     engine->device.generated = true;
     if (!engine->owned.more.empty()) return Status(StatusCode::kUnsupported, "several profiles are not supported on a GPU; build with one --profile for each input");
   }

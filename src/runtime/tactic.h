@@ -33,7 +33,10 @@ struct DeviceInfo {
   int threads = 1;          // threads a run will use
   Backend backend = Backend::kCpu;
   int cuda_capability = 0;
+  int multiprocessors = 0;  // of a GPU that is here; 0: as many as its generation's best known has
+  bool keeps_time = true;   // kernels can be timed on it: false for an interpreter
   bool allow_f16 = false;   // tactics may round float operands to half precision
+  bool allow_bf16 = false;  // the same for bf16
   bool generated = false;   // tactics may bring kernels of their own: there is a compiler, or they are made already
   const KernelCompiler* compiler = nullptr;  // while a plan is made
 };
@@ -84,6 +87,12 @@ class Tactic {
   virtual Expected<Blob> prepare(const Problem& problem) const { (void)problem; return Blob{}; }
   // The blob is 64-byte aligned and outlives the kernel. Its size and contents come from a file: check them.
   virtual Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const = 0;
+  // Microseconds of a run with these shapes on problem.device, by a model, for builds on machines without it; negative: there is
+  // no model. Pure arithmetic.
+  virtual double estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const {
+    (void)problem, (void)inputs, (void)outputs;
+    return -1;
+  }
 };
 
 }  // namespace ingot

@@ -16,7 +16,7 @@ struct Wide {
   std::vector<Operand> inputs, outputs;
   DeviceInfo device;
   explicit Wide(const Problem& problem) : inputs(problem.inputs.begin(), problem.inputs.end()), outputs(problem.outputs.begin(), problem.outputs.end()), device(problem.device) {
-    device.allow_f16 = true;  // operands are halves already
+    device.allow_f16 = device.allow_bf16 = true;  // operands are halves already
     for (auto* operands : {&inputs, &outputs})
       for (Operand& operand : *operands)
         if (is_half(operand.type.dtype)) operand.type.dtype = DataType::kF32, operand.constant = {};
@@ -105,7 +105,12 @@ Support WidenedTactic::supports(const Problem& problem) const {
     for (const Operand& operand : operands)
       if (operand.present && is_half(operand.type.dtype) && operand.type.dtype != half) return {"both f16 and bf16"};
   if (half == DataType::kBF16 && info_.arithmetic == DataType::kF16) return {"bf16 does not fit halves"};
+  if (half == DataType::kF16 && info_.arithmetic == DataType::kBF16) return {"f16 has more bits than bf16"};
   return inner_.supports(Wide(problem).view(problem));
+}
+
+double WidenedTactic::estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const {
+  return inner_.estimate(Wide(problem).view(problem), inputs, outputs);
 }
 
 size_t WidenedTactic::workspace_bytes(const Problem& problem) const { return buffers_of(inner_, problem).bytes; }

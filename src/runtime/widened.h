@@ -30,6 +30,7 @@ class WidenedTactic final : public Tactic {
   uint32_t packed_inputs(const Problem& problem) const override;
   Expected<Blob> prepare(const Problem& problem) const override;
   Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override;
+  double estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const override;
 
  private:
   const Tactic& inner_;

@@ -118,11 +118,12 @@ TEST(CudaEngine, AContextTakesWhatThePlanSays) {
   EXPECT_EQ(stand_in_stats().bytes_in_use - before, gpu.arena_bytes());
 }
 
-// Digits in float for a GPU, each step verified by the build; `in_half`: layers that compute in halves.
-std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>& rows, int& in_half) {
+// Digits in float for a GPU, each step verified by the build; `in_half`: layers that compute in halves of either kind.
+std::vector<float> float_logits(bool fp16, bool bf16, const std::vector<std::vector<float>>& rows, int& in_half) {
   BuildOptions options = digits::int8_options();
   options.int8 = false;
   options.fp16 = fp16;
+  options.bf16 = bf16;
   options.targets = {"cuda-sm_80"};
   options.verify = true;
   auto built = build(digits::model(), options);
@@ -137,24 +138,29 @@ std::vector<float> float_logits(bool fp16, const std::vector<std::vector<float>>
   EXPECT_TRUE(engine.ok()) << engine.status().message();
   if (!engine.ok()) return {};
   const auto& steps = engine->plan().steps;
-  in_half = static_cast<int>(std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.tactic.find(".f16") != std::string::npos; }));
+  in_half = static_cast<int>(std::count_if(steps.begin(), steps.end(), [&](const Step& step) { return step.tactic.find(bf16 ? ".bf16" : ".f16") != std::string::npos; }));
   return digits::run(*engine, rows, 2);
 }
 
 TEST(CudaEngine, HalfPrecisionIsUsedWhereItIsPermittedOnly) {
   const auto rows = digits::images(4);
-  int in_half = 0, in_full = 0;
-  const std::vector<float> half = float_logits(true, rows, in_half), full = float_logits(false, rows, in_full);
-  EXPECT_GE(in_half, 3);
+  int in_full = 0;
+  const std::vector<float> full = float_logits(false, false, rows, in_full);
   EXPECT_EQ(in_full, 0);
-  ASSERT_EQ(half.size(), full.size());
-  double largest = 0, error = 0;
-  for (size_t i = 0; i < full.size(); ++i) {
-    largest = std::max(largest, std::fabs(static_cast<double>(full[i])));
-    error = std::max(error, std::fabs(static_cast<double>(half[i]) - static_cast<double>(full[i])));
+  for (const bool bf16 : {false, true}) {
+    SCOPED_TRACE(bf16 ? "bf16" : "f16");
+    int in_half = 0;
+    const std::vector<float> half = float_logits(!bf16, bf16, rows, in_half);
+    EXPECT_GE(in_half, 3);
+    ASSERT_EQ(half.size(), full.size());
+    double largest = 0, error = 0;
+    for (size_t i = 0; i < full.size(); ++i) {
+      largest = std::max(largest, std::fabs(static_cast<double>(full[i])));
+      error = std::max(error, std::fabs(static_cast<double>(half[i]) - static_cast<double>(full[i])));
+    }
+    EXPECT_GT(error, 0);  // operands were rounded
+    EXPECT_LT(error, (bf16 ? kBrainNetworkTolerance : kHalfNetworkTolerance) * largest);
   }
-  EXPECT_GT(error, 0);  // operands were rounded
-  EXPECT_LT(error, kHalfNetworkTolerance * largest);
 }
 
 TEST(CudaEngine, EnqueueWantsDeviceMemory) {

@@ -44,7 +44,7 @@ std::vector<Matched> matches(const std::vector<TestProblem>& problems, const Dev
 TEST(CudaTactics, EveryOneGivesTheReferencesResults) {
   Expected<DeviceInfo> device = find_device(Backend::kCuda);
   ASSERT_TRUE(device.ok()) << device.status().message();
-  device->allow_f16 = true;
+  device->allow_f16 = device->allow_bf16 = true;
 #ifdef INGOT_CUDA_KERNELS_RUN  // by nvcc; generated kernels are the same beside other compilers' built-in ones
   const Expected<const KernelCompiler*> compiler = kernel_compiler();
 #else

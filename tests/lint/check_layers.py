@@ -39,7 +39,7 @@ FILE_RULES = {
     "src/runtime/tactic_registry.cpp": "runtime/cpu/tactics.inc runtime/cuda/tactics.inc",  # the lists of tactics
     "src/runtime/backends.cpp": "runtime/cuda/backend_cuda.h",        # the one list of backends
     "src/builder/kernel_compiler.cpp": "dlfcn.h",                     # NVRTC, found at run time
-    "src/builder/graph/graph_editor.cpp": "runtime/shape_pass.h",     # which ops may be shape arithmetic
+    "src/builder/graph/infer_outputs.cpp": "runtime/shape_pass.h",    # which ops may be shape arithmetic
     "src/builder/graph/graph_verifier.cpp": "runtime/shape_pass.h",
     "src/runtime/tactic.h": "runtime/cpu/cpu_features.h",             # DeviceInfo holds the instruction sets
     "src/runtime/cpu/*_onednn.*": "ingot/onednn.h oneapi/dnnl/* omp.h",  # an optional library

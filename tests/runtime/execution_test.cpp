@@ -53,6 +53,32 @@ TEST(Execution, RunsAStaticPlan) {
   EXPECT_EQ(floats(y, 6), (std::vector<float>{0, 0, 0.5f, 3, 3, 0}));
 }
 
+TEST(Execution, AnInputThatGoesOutAgainHasOneNameForBoth) {
+  HandMadePlan made;
+  const uint32_t x = made.input("x", f32({2})), out = made.output("x", f32({2})), y = made.output("y", f32({2}));
+  made.step(IdentityParams{}, {x}, {out});
+  made.step(UnaryParams{UnaryFunction::kNeg, 0, 0}, {x}, {y});
+  const Engine engine = load(made);
+  EXPECT_EQ(engine.outputs()[0].name, "x");
+  ExecutionContext context = context_of(engine);
+  std::vector<float> in = {3, -1}, copy(2), negative(2);
+  EXPECT_OK(context.bind("x", in.data(), 8));  // the input
+  EXPECT_NE(context.run().message().find("output 'x'"), std::string::npos);
+  EXPECT_OK(context.bind_output("x", copy.data(), 8));
+  EXPECT_OK(context.bind_output("y", negative.data(), 8));
+  EXPECT_FALSE(context.bind_output("z", copy.data(), 8).ok());
+  EXPECT_OK(context.run());
+  EXPECT_EQ(copy, in);
+  EXPECT_EQ(negative, (std::vector<float>{-3, 1}));
+  EXPECT_EQ(*context.shape("x"), Shape{2});
+  // The context's own memory is apart, too.
+  const Buffer own_in = context.input_buffer("x"), own_out = context.output_buffer("x");
+  ASSERT_NE(own_in.data, own_out.data);
+  static_cast<float*>(own_in.data)[1] = 7;
+  EXPECT_OK(context.run());
+  EXPECT_EQ(floats(own_out, 2)[1], 7);
+}
+
 TEST(Execution, BoundMemoryIsReadAndWritten) {
   ExecutionContext context = context_of(load(add_relu_plan()));
   std::vector<float> x = {0, 2, 0, 0, 9, 1}, y(6), z(6);

@@ -146,12 +146,13 @@ TEST(Profiles, DimsOfOneNameAreEqual) {
   EXPECT_TRUE(context->run().ok());
   // A sum.
   made.plan().profile[1].dim_names = {"2*rows+1", ""};
+  made.plan().profile[1].opt[0] = 3;
   engine = make_engine(made.finish(), {});
   ASSERT_TRUE(engine.ok());
   context = engine->create_context();
   for (const char* name : {"v", "w"}) (void)context->input_buffer(name), (void)context->output_buffer(std::string("minus ") + name);
   ASSERT_TRUE(context->set_shape("v", {2, 4}).ok());
-  EXPECT_EQ(context->run().message(), "input 'w' dim 0 (2*rows+1): got 1, need 5");
+  EXPECT_EQ(context->run().message(), "input 'w' dim 0 (2*rows+1): got 3, need 5");
   ASSERT_TRUE(context->set_shape("w", {5, 4}).ok());
   EXPECT_TRUE(context->run().ok());
   made.plan().profile[1].dim_names = {"rows", ""};

@@ -392,10 +392,11 @@ Status GraphImporter::dispatch(const onnx::NodeProto& node, int index, std::vect
     refuse(reason);
     return {};
   }
-  if (!takes_aggregates(node.op_type()) && std::any_of(inputs.begin(), inputs.end(), is_aggregate)) {
-    refuse("its input is a sequence or an optional value: need a tensor");
-    return {};
-  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (is_aggregate(inputs[i]) && !takes_aggregate(node.op_type(), i)) {
+      refuse("its input is a sequence or an optional value: need a tensor");
+      return {};
+    }
   NodeImporter view(scope_, node, label, version, std::move(inputs));
   bool complete = true;
   Status status;

@@ -14,7 +14,11 @@ const Aggregate* sequence(NodeImporter& node, size_t input) {
   const ValueId id = node.required(input);
   if (!node.ok()) return nullptr;
   const Aggregate* found = node.aggregate(id);
-  if (found && found->is_sequence) return found;
+  if (found && found->is_sequence) {
+    if (std::find(found->items.begin(), found->items.end(), kNone) == found->items.end()) return found;
+    node.unsupported("an item of the sequence is the result of a node that was refused");
+    return nullptr;
+  }
   node.invalid("input " + std::to_string(input) + " is not a sequence");
   return nullptr;
 }
@@ -99,7 +103,10 @@ void import_sequence_map(NodeImporter& node) {
     if (!node.ok()) return;
     if (outputs.size() != results.size())
       return node.invalid("wrong number of outputs: got " + std::to_string(results.size()) + ", need " + std::to_string(outputs.size()));
-    for (size_t k = 0; k < outputs.size(); ++k) results[k].items.push_back(outputs[k]);
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      if (node.aggregate(outputs[k])) return node.unsupported("a sequence of sequences is not supported");
+      results[k].items.push_back(outputs[k]);
+    }
   }
   node.attribute("body");
   for (size_t k = 0; k < results.size(); ++k) node.result_aggregate(std::move(results[k]), k);

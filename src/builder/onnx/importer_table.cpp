@@ -93,7 +93,9 @@ std::string reason_too_old(std::string_view domain, std::string_view op_type, in
   return {};
 }
 
-bool takes_aggregates(std::string_view op_type) {
+bool takes_aggregate(std::string_view op_type, size_t input) {
+  if (op_type == "SequenceMap" || (op_type == "SequenceInsert" && input == 1)) return true;
+  if (input != 0 || op_type == "SequenceConstruct") return false;  // positions and items are tensors
   return op_type.starts_with("Sequence") || op_type.starts_with("Optional") || is_one_of(op_type, {"Identity", "ConcatFromSequence"});
 }
 

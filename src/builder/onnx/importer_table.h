@@ -15,7 +15,7 @@ ImporterFunction find_importer(std::string_view domain, std::string_view op_type
 std::string reason_refused(std::string_view domain, std::string_view op_type);
 // Why the meaning that an operator had at an opset before 6 is not imported; empty where it is what later opsets mean.
 std::string reason_too_old(std::string_view domain, std::string_view op_type, int64_t version);
-// Whether the importer sees sequences and empty optional values (Aggregate) among its inputs.
-bool takes_aggregates(std::string_view op_type);
+// Whether the importer may see a sequence or an empty optional value (Aggregate) as this input.
+bool takes_aggregate(std::string_view op_type, size_t input);
 
 }  // namespace ingot

@@ -17,7 +17,7 @@
 namespace ingot {
 
 // A sequence, or an optional that holds nothing. It exists at import alone, where it is taken apart into its tensors. Its
-// handle stands among value ids, but is none: only importers that takes_aggregates() names ever see one.
+// handle stands among value ids, but is none: only importers that takes_aggregate() names ever see one.
 struct Aggregate {
   bool is_sequence = true;
   std::vector<ValueId> items;

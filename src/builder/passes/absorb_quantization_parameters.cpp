@@ -36,6 +36,7 @@ std::optional<QuantParams> read_params(const Graph& graph, const Node& node, int
 bool is_read_as_quantised(const Graph& graph, ValueId q) {
   return std::all_of(graph.value(q).users.begin(), graph.value(q).users.end(), [&](NodeId user) {
     const Node& node = graph.node(user);
+    if (node.kind() == OpKind::kShape) return true;
     return node.kind() == OpKind::kDequantizeLinear && std::count(node.inputs.begin(), node.inputs.end(), q) == 1 && node.inputs[0] == q;
   });
 }

@@ -8,6 +8,7 @@
 #include "builder/graph/graph_editor.h"
 #include "builder/passes/channel_constant.h"
 #include "builder/passes/passes.h"
+#include "quant/activation_quantizer.h"
 
 namespace ingot {
 namespace {
@@ -16,7 +17,7 @@ struct Term {
   NodeId add = kNone, quantizer = kNone, dequantizer = kNone;
   ValueId source = kNone;      // f
   std::vector<float> terms;    // by channel
-  QuantParams made;            // of f
+  QuantParams read, made;      // of f + b and of f
   std::vector<float> lost;     // b − s · rne(b / s)
 };
 
@@ -52,8 +53,42 @@ bool correct_reader(GraphEditor& editor, NodeId id, const std::vector<float>& lo
   return true;
 }
 
+// The zero point that f would have.
+float zero_of(const Term& term, size_t channel) {
+  const size_t at = term.read.axis < 0 ? 0 : channel;
+  return static_cast<float>(term.read.zero_points[at]) + std::nearbyintf(term.terms[channel] / term.read.scales[at]);
+}
+
+// Where the sum never comes near b, since f is never 0, f's zero point would be no byte. The range then grows to hold b, if that
+// takes few levels from what it held.
+bool widen(Term& term) {
+  const float most = term.read.axis < 0 ? 1.1f : 4.0f;
+  std::vector<CalibrationRange> ranges(term.read.scales.size());
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    ranges[i].low = -term.read.scales[i] * static_cast<float>(term.read.zero_points[i]);
+    ranges[i].high = term.read.scales[i] * static_cast<float>(255 - term.read.zero_points[i]);
+  }
+  std::vector<bool> grown(ranges.size(), false);
+  for (size_t c = 0; c < term.terms.size(); ++c) {
+    const float zero = zero_of(term, c);
+    if (zero >= 0 && zero <= 255) continue;
+    const size_t at = term.read.axis < 0 ? 0 : c;
+    ranges[at].low = std::min(ranges[at].low, term.terms[c]);
+    ranges[at].high = std::max(ranges[at].high, term.terms[c]);
+    grown[at] = true;
+  }
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (!grown[i]) continue;
+    const ActivationQuant wider = quantize_range_u8(ranges[i]);
+    if (!(wider.scale <= most * term.read.scales[i])) return false;
+    term.read.scales[i] = wider.scale;
+    term.read.zero_points[i] = wider.zero_point;
+  }
+  return true;
+}
+
 // The term that node `id` adds, if all is as it must be.
-bool find_term(GraphEditor& editor, NodeId id, Term& term) {
+bool find_term(GraphEditor& editor, NodeId id, const CalibrationTable& table, Term& term) {
   const Graph& graph = editor.graph();
   const Node& node = graph.node(id);
   const auto* binary = std::get_if<BinaryParams>(&node.params);
@@ -79,17 +114,21 @@ bool find_term(GraphEditor& editor, NodeId id, Term& term) {
   term.dequantizer = graph.value(q.outputs[0]).users[0];
   const Node& dq = graph.node(term.dequantizer);
   if (dq.kind() != OpKind::kDequantizeLinear || dq.inputs.size() != 1) return false;
-  const QuantParams& quant = *type.quant;
+  term.read = *type.quant;
+  if (!widen(term)) return false;
   term.made.axis = 1;
   for (size_t c = 0; c < term.terms.size(); ++c) {
-    const size_t at = quant.axis < 0 ? 0 : c;
-    const float scale = quant.scales[at], steps = std::nearbyintf(term.terms[c] / scale);
-    const float zero = static_cast<float>(quant.zero_points[at]) + steps;
-    if (!(zero >= 0 && zero <= 255)) return false;
+    const size_t at = term.read.axis < 0 ? 0 : c;
+    const float scale = term.read.scales[at];
+    const auto zero = static_cast<int32_t>(std::clamp(zero_of(term, c), 0.0f, 255.0f));  // a widened range may miss by rounding
     term.made.scales.push_back(scale);
-    term.made.zero_points.push_back(static_cast<int32_t>(zero));
-    term.lost.push_back(term.terms[c] - scale * steps);
+    term.made.zero_points.push_back(zero);
+    term.lost.push_back(term.terms[c] - scale * static_cast<float>(zero - term.read.zero_points[at]));
   }
+  // Readers' biases were corrected for the mean error of rounding f + b. Of f, which is 0 so often, and 0 is exact, it is none.
+  const auto range = table.ranges.find(graph.value(sum).name);
+  if (range != table.ranges.end() && range->second.clipped_mean.size() == term.lost.size() && range->second.quantized_mean.size() == term.lost.size())
+    for (size_t c = 0; c < term.lost.size(); ++c) term.lost[c] += range->second.quantized_mean[c] - range->second.clipped_mean[c];
   for (NodeId reader : graph.value(dq.outputs[0]).users) {
     const auto& inputs = graph.node(reader).inputs;
     if (inputs[0] != dq.outputs[0] || std::count(inputs.begin(), inputs.end(), inputs[0]) != 1 || !correct_reader(editor, reader, term.lost, true))
@@ -105,16 +144,15 @@ Status fold_terms_into_zero_points(Graph& graph, const BuildOptions& options) {
   GraphEditor editor(graph);
   for (NodeId id : graph.topological_order()) {
     Term term;
-    if (!find_term(editor, id, term)) continue;
+    if (!find_term(editor, id, *options.calibration_table, term)) continue;
     const std::string name = graph.value(graph.node(id).outputs[0]).name;
     const std::vector<NodeId> readers = graph.value(graph.node(term.dequantizer).outputs[0]).users;
     for (NodeId reader : readers) correct_reader(editor, reader, term.lost, false);
     const ValueId old = graph.node(term.quantizer).outputs[0];
-    const std::optional<QuantParams> read = graph.value(old).type.quant;
     INGOT_ASSIGN(const ValueId made, editor.add_op(name + ".quantize", QuantizeLinearParams{}, {term.source}, name + ".before"));
     editor.set_storage(made, DataType::kU8, term.made);
     INGOT_ASSIGN(const GraphEditor::Added same, editor.add_node(name, IdentityParams{}, {made}, {name + ".bytes"}));
-    editor.set_storage(same.outputs[0], DataType::kU8, read);
+    editor.set_storage(same.outputs[0], DataType::kU8, term.read);
     editor.absorb_origins(same.node, id);
     editor.add_note(same.node, "int8: a term became a zero point");
     editor.replace_uses(old, same.outputs[0]);

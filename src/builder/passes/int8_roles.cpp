@@ -23,6 +23,23 @@ bool is_kept_float(const Graph& graph, const Node& node, const BuildOptions& opt
 
 bool is_data_operand(const Node& node, size_t index) { return index == 0 || node.kind() == OpKind::kConcat; }
 
+bool moves_elements(const Graph& graph, const Node& node) {
+  switch (node.kind()) {
+    case OpKind::kPool: return std::get<PoolParams>(node.params).function == PoolFunction::kMax && node.outputs.size() == 1;
+    case OpKind::kResize: {
+      const auto& params = std::get<ResizeParams>(node.params);
+      return params.mode == ResizeMode::kNearest && params.coordinates != ResizeCoordinates::kTfCropAndResize;  // which fills in a value
+    }
+    case OpKind::kConcat:
+      return std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return graph.is_constant(input); });
+    case OpKind::kReshape: case OpKind::kFlatten: case OpKind::kSqueeze: case OpKind::kUnsqueeze: case OpKind::kTranspose:
+    case OpKind::kSlice: case OpKind::kSplit: case OpKind::kDepthToSpace: case OpKind::kSpaceToDepth: case OpKind::kIdentity:
+    case OpKind::kGather: case OpKind::kExpand: case OpKind::kTile:
+      return true;
+    default: return false;
+  }
+}
+
 Int8Role possible_role(const Graph& graph, const Node& node) {
   const ValueId x = graph.input(node, 0);
   if (x == kNone || graph.is_constant(x) || graph.value(x).type.dtype != DataType::kF32) return Int8Role::kNone;
@@ -41,9 +58,8 @@ Int8Role possible_role(const Graph& graph, const Node& node) {
                  : Int8Role::kNone;
     }
     case OpKind::kPool: {
-      const auto& params = std::get<PoolParams>(node.params);
-      if (params.function == PoolFunction::kAverage) return Int8Role::kMath;
-      return params.function == PoolFunction::kMax && node.outputs.size() == 1 ? Int8Role::kMove : Int8Role::kNone;
+      if (std::get<PoolParams>(node.params).function == PoolFunction::kAverage) return Int8Role::kMath;
+      return moves_elements(graph, node) ? Int8Role::kMove : Int8Role::kNone;
     }
     case OpKind::kBinary: {
       const auto& params = std::get<BinaryParams>(node.params);
@@ -51,17 +67,8 @@ Int8Role possible_role(const Graph& graph, const Node& node) {
       return arithmetic && is_clamp(params.activation.function) && !graph.is_constant(node.inputs[1]) ? Int8Role::kMath
                                                                                                        : Int8Role::kNone;
     }
-    case OpKind::kConcat: {
-      for (ValueId input : node.inputs)
-        if (graph.is_constant(input)) return Int8Role::kNone;
-      return Int8Role::kMove;
-    }
-    case OpKind::kResize:
-      return std::get<ResizeParams>(node.params).mode == ResizeMode::kNearest ? Int8Role::kMove : Int8Role::kNone;
-    case OpKind::kReshape: case OpKind::kFlatten: case OpKind::kSqueeze: case OpKind::kUnsqueeze: case OpKind::kTranspose:
-    case OpKind::kSlice: case OpKind::kSplit: case OpKind::kDepthToSpace: case OpKind::kSpaceToDepth: case OpKind::kIdentity:
-      return Int8Role::kMove;
-    default: return Int8Role::kNone;
+    case OpKind::kGather: case OpKind::kExpand: case OpKind::kTile: return Int8Role::kNone;  // read by float groups, mostly
+    default: return moves_elements(graph, node) ? Int8Role::kMove : Int8Role::kNone;
   }
 }
 

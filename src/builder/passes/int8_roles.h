@@ -24,6 +24,9 @@ struct Int8Roles {
 
 // What a node's kind allows, whatever is around it.
 Int8Role possible_role(const Graph& graph, const Node& node);
+// Whether a node's results hold elements of its data operands and nothing else, in their order (a maximum takes the largest): so
+// any increasing function of one value may be applied before it as well as behind it.
+bool moves_elements(const Graph& graph, const Node& node);
 // Named by --float-layer: the node itself, an ONNX node that went into it, or one of its results.
 bool is_kept_float(const Graph& graph, const Node& node, const BuildOptions& options);
 Int8Roles find_int8_roles(const Graph& graph, const BuildOptions& options);

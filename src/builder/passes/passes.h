@@ -38,6 +38,7 @@ Status decompose_conv_transpose(Graph&, const BuildOptions&);
 Status fuse_attention(Graph&, const BuildOptions&);
 
 // Quantisation, from the calibration table in the options or from the model's own Q/DQ.
+Status dequantize_before_moves(Graph&, const BuildOptions&);
 Status absorb_quantization_parameters(Graph&, const BuildOptions&);
 Status insert_qdq(Graph&, const BuildOptions&);
 Status unify_scales(Graph&, const BuildOptions&);
@@ -78,6 +79,7 @@ inline constexpr Pass kFusePasses[] = {
 };
 // A calibrated model and a trained one are the same thing after quantize_constants.
 inline constexpr Pass kQuantisePasses[] = {
+    INGOT_PASS(dequantize_before_moves),
     INGOT_PASS(absorb_quantization_parameters),
     // Ranges are observed by name, and not inside bodies.
     INGOT_PASS_OUTSIDE_BODIES(insert_qdq),

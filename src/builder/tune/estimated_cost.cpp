@@ -1,4 +1,5 @@
-// Costs without a device: operations and bytes at assumed rates of one AVX2 core. Rough, but the same on every machine.
+// Costs without a device: operations and bytes at assumed rates, of one AVX2 core or of a GPU, whose matrix kernels bring a model of
+// their own (Tactic::estimate). Rough, but the same on every machine.
 #include <algorithm>
 
 #include "builder/tune/cost_model.h"
@@ -31,17 +32,22 @@ double multiply_adds(const OwnedProblem& problem) {
   }
 }
 
+constexpr double kGpuLaunch = 2, kGpuProducts = 5e6, kGpuBytes = 1e6;  // microseconds; in a microsecond
+
 class EstimatedCost final : public CostModel {
  public:
-  explicit EstimatedCost(const DeviceInfo& device) : threads_(std::max(1, device.threads)) {}
+  explicit EstimatedCost(const DeviceInfo& device) : device_(device), threads_(std::max(1, device.threads)) {}
 
   Expected<double> microseconds(const OwnedProblem& problem, const Tactic& tactic) override {
+    if (device_.backend != Backend::kCpu)
+      if (const double modelled = tactic.estimate(problem.view(device_), problem.input_shapes, problem.output_shapes); modelled >= 0) return modelled;
     double bytes = 0;
     for (size_t i = 0; i < problem.inputs.size(); ++i)
       if (problem.inputs[i].present)
         bytes += static_cast<double>(problem.input_shapes[i].elements() * static_cast<int64_t>(element_bytes(problem.inputs[i].type.dtype)));
     for (size_t i = 0; i < problem.outputs.size(); ++i)
       bytes += static_cast<double>(problem.output_shapes[i].elements() * static_cast<int64_t>(element_bytes(problem.outputs[i].type.dtype)));
+    if (device_.backend != Backend::kCpu) return kGpuLaunch + multiply_adds(problem) / kGpuProducts + bytes / kGpuBytes;
     const bool integer = !problem.inputs.empty() && problem.inputs[0].present && !is_float(problem.inputs[0].type.dtype);
     const double rate = integer ? 80e3 : 40e3;  // multiply-adds in a microsecond
     double cost = 0.5 + (multiply_adds(problem) / rate + bytes / 10e3) / threads_;
@@ -53,6 +59,7 @@ class EstimatedCost final : public CostModel {
   }
 
  private:
+  const DeviceInfo device_;
   double threads_;
 };
 

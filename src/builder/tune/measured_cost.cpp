@@ -1,4 +1,4 @@
-// Times kernels on this machine: one short run first, more for those that are close to the best of their problem.
+// Times kernels on this machine, its processor or its GPU: one short run first, more for those that are close to the best of their problem.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -6,6 +6,7 @@
 #include <map>
 
 #include "builder/tune/cost_model.h"
+#include "runtime/device_backend.h"
 #include "runtime/thread_pool.h"
 
 namespace ingot {
@@ -86,6 +87,7 @@ class MeasuredCost final : public CostModel {
     if (!aligned) return Status(StatusCode::kOutOfMemory, "tuning: no memory for packed weights");
     if (!blob.empty()) std::memcpy(aligned.get(), blob.data(), blob.size());
     INGOT_ASSIGN(const auto kernel, tactic.load(view, {static_cast<const std::byte*>(aligned.get()), blob.size()}));
+    if (device_.backend != Backend::kCpu) return measure_on_device(problem, tactic, view, *kernel);
     std::vector<Memory> memory;
     const uint32_t packed = tactic.packed_inputs(view);
     std::vector<const void*> inputs;
@@ -132,6 +134,33 @@ class MeasuredCost final : public CostModel {
     }
     best_of_problem = std::min(best_of_problem, best);
     return best;
+  }
+
+  Expected<double> measure_on_device(const OwnedProblem& problem, const Tactic& tactic, const Problem& view, Kernel& kernel) {
+    DeviceCall call;
+    std::vector<std::vector<std::byte>> values(problem.inputs.size());
+    const uint32_t packed = tactic.packed_inputs(view);
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+      const Operand& operand = problem.inputs[i];
+      call.host_inputs.push_back(operand.is_constant ? operand.constant.data() : nullptr);
+      call.inputs.emplace_back();
+      if (!operand.present || (packed >> i & 1)) continue;
+      if (operand.is_constant) {
+        values[i].assign(operand.constant.begin(), operand.constant.end());
+      } else {
+        values[i].resize(static_cast<size_t>(problem.input_shapes[i].elements()) * element_bytes(operand.type.dtype));
+        fill(values[i].data(), operand.type.dtype, values[i].size());
+      }
+      if (values[i].empty()) values[i].resize(1);  // a null pointer would say that it is left out
+      call.inputs.back() = values[i];
+    }
+    for (size_t i = 0; i < problem.outputs.size(); ++i)
+      call.output_bytes.push_back(static_cast<size_t>(problem.output_shapes[i].elements()) * element_bytes(problem.outputs[i].type.dtype));
+    std::vector<Shape> produced = problem.output_shapes;
+    call.input_shapes = problem.input_shapes;
+    call.output_shapes = produced;
+    call.workspace_bytes = tactic.workspace_bytes(view);
+    return time_on_device(device_.backend, kernel, call);
   }
 
   const DeviceInfo& device_;

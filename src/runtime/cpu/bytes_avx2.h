@@ -12,6 +12,16 @@
 namespace ingot::cpu {
 namespace {
 
+// Byte b of 16-byte piece s of three woven planes is pixel (16 s + b) / 3 of plane (16 s + b) % 3.
+struct Interleave3 {
+  alignas(16) uint8_t from[3][3][16] = {};
+  constexpr Interleave3() {
+    for (int s = 0; s < 3; ++s)
+      for (int b = 0; b < 16; ++b)
+        for (int c = 0; c < 3; ++c) from[s][c][b] = (16 * s + b) % 3 == c ? static_cast<uint8_t>((16 * s + b) / 3) : uint8_t{0x80};
+  }
+};
+
 struct BytesAvx2 {
   static constexpr int kWidth = 32;
   static constexpr int kTileRegisters = 2;  // of pixels, that a depthwise tile sums at a time
@@ -60,18 +70,14 @@ struct BytesAvx2 {
   }
   // out[3i + c] = planes[c][i] for a multiple of 16 pixels; returns how many.
   static int64_t interleave3(const uint8_t* const* planes, int64_t pixels, uint8_t* out) {
-    // Byte b of 16-byte piece s of the result is pixel (16 s + b) / 3 of plane (16 s + b) % 3.
-    alignas(16) uint8_t order[3][3][16];
-    for (int s = 0; s < 3; ++s)
-      for (int b = 0; b < 16; ++b)
-        for (int c = 0; c < 3; ++c) order[s][c][b] = (16 * s + b) % 3 == c ? static_cast<uint8_t>((16 * s + b) / 3) : uint8_t{0x80};
+    static constexpr Interleave3 order;
     int64_t i = 0;
     for (; i + 16 <= pixels; i += 16) {
       __m128i x[3];
       for (int c = 0; c < 3; ++c) x[c] = _mm_loadu_si128((const __m128i*)(planes[c] + i));
       for (int s = 0; s < 3; ++s) {
         __m128i y = _mm_setzero_si128();
-        for (int c = 0; c < 3; ++c) y = _mm_or_si128(y, _mm_shuffle_epi8(x[c], _mm_load_si128((const __m128i*)order[s][c])));
+        for (int c = 0; c < 3; ++c) y = _mm_or_si128(y, _mm_shuffle_epi8(x[c], _mm_load_si128((const __m128i*)order.from[s][c])));
         _mm_storeu_si128((__m128i*)(out + 3 * i + 16 * s), y);
       }
     }

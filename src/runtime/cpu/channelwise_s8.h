@@ -36,6 +36,7 @@ struct DepthwiseRun {
   int64_t all_channels;            // of a pixel of x
   int64_t pixel;                   // of output
   const RowEpilogue* epilogue;
+  FinishFunction finish;
 };
 struct DepthwiseKernel {
   int64_t width = 0, lane_bytes = 0;  // 0 ends the list

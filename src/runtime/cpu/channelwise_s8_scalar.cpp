@@ -44,7 +44,7 @@ void plain_depthwise(const DepthwiseRun& t) {
       }
       sums[c] = static_cast<int32_t>(sum);
     }
-    finish_rows<LanesScalar>(sums, 1, 16, t.pixel + out_row * t.out_row_pixels + p, t.channel, t.channels, *t.epilogue);
+    t.finish(sums, 1, 16, t.pixel + out_row * t.out_row_pixels + p, t.channel, t.channels, *t.epilogue);
   }
 }
 

@@ -145,8 +145,8 @@ Group make_group(const DepthwisePlan& plan, const DepthwiseKernel& kernel, bool 
 
 class DepthwiseConvKernel final : public Kernel {
  public:
-  DepthwiseConvKernel(DepthwisePlan plan, std::vector<Group> groups, LoadedEpilogue epilogue, const TensorType& x)
-      : plan_(std::move(plan)), groups_(std::move(groups)), epilogue_(std::move(epilogue)),
+  DepthwiseConvKernel(DepthwisePlan plan, std::vector<Group> groups, LoadedEpilogue epilogue, FinishFunction finish, const TensorType& x)
+      : plan_(std::move(plan)), groups_(std::move(groups)), epilogue_(std::move(epilogue)), finish_(finish),
         zeros_(static_cast<size_t>(plan_.padded() + kWidestGroup)) {
     const auto channels = static_cast<size_t>(plan_.channels);
     for (size_t c = 0; c < zeros_.size(); ++c) zeros_[c] = static_cast<uint8_t>(zero_point_of(x, static_cast<int64_t>(c % channels)));
@@ -181,6 +181,7 @@ class DepthwiseConvKernel final : public Kernel {
       run.curved_bytes = has_curved_bytes(epilogue_);
       run.all_channels = plan_.channels;
       run.epilogue = &epilogue;
+      run.finish = finish_;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t part = i % parts, n = i / parts / bands, out_y = i / parts % bands * band;
         const int64_t first = std::min(part * part_pixels, image.out_w);
@@ -221,6 +222,7 @@ class DepthwiseConvKernel final : public Kernel {
   DepthwisePlan plan_;
   std::vector<Group> groups_;
   LoadedEpilogue epilogue_;
+  FinishFunction finish_;
   std::vector<uint8_t> zeros_;  // pixels of padding
 };
 
@@ -287,7 +289,8 @@ class DepthwiseTactic final : public Tactic {
       groups.push_back(make_group(plan, *kernel, x.dtype == DataType::kS8, first, blob.data(), epilogue));
       c = first + groups.back().channels;
     }
-    return std::unique_ptr<Kernel>(std::make_unique<DepthwiseConvKernel>(std::move(plan), std::move(groups), std::move(epilogue), x));
+    return std::unique_ptr<Kernel>(std::make_unique<DepthwiseConvKernel>(std::move(plan), std::move(groups), std::move(epilogue),
+                                                                         igemm_kernels(problem.device.cpu.level).finish, x));
   }
 };
 

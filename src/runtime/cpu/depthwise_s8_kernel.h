@@ -113,7 +113,7 @@ template <class Lanes, class Bytes, class Dot, Finish kFinish, int kLaneBytes, i
     for (int p = 0; p < kRegisters; ++p)
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) Bytes::store_fours(sums + p * kWidth + j * 4, acc[p][j]);
-    finish_rows<Lanes>(sums, static_cast<int>(pixels), kLaneBytes, pixel, t.channel, t.channels, loop.e);
+    t.finish(sums, static_cast<int>(pixels), kLaneBytes, pixel, t.channel, t.channels, loop.e);
   } else {
     if (t.curved_bytes) {
       // The order of the values does not matter to the function.

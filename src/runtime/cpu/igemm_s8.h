@@ -54,6 +54,10 @@ struct IgemmTile {
   const RowEpilogue* epilogue;
 };
 using IgemmFunction = void (*)(const IgemmTile&);
+// From sums[r][c] of `rows` ≤ 16 rows from `row` on and `channels` channels from `channel` on to stored results; sums are readable to
+// whole blocks of 16.
+using FinishFunction = void (*)(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
+                                const RowEpilogue& epilogue);
 
 // [signed x][blocks − 1][rows − 1]. `fast` is exact while 255 · |w0 + w1| ≤ 32767 for each same-signed pair of a step;
 // `exact` always. Where the instruction set has no such limit both are the same.
@@ -63,6 +67,7 @@ struct IgemmKernels {
   int max_rows_exact[kMaxTileBlocks];
   IgemmFunction fast[2][kMaxTileBlocks][kMaxTileRows];
   IgemmFunction exact[2][kMaxTileBlocks][kMaxTileRows];
+  FinishFunction finish;               // of other kernels' sums, so that they need no copy of it
 };
 extern const IgemmKernels kIgemmScalar, kIgemmAvx2, kIgemmAvxVnni, kIgemmAvx512Vnni;
 

@@ -40,6 +40,7 @@ constexpr IgemmKernels make() {
   k.max_blocks = 1;
   add_tiles<Avx2Fast, 1, 6>(k.fast, k.max_rows);
   add_tiles<Avx2Exact, 1, 4>(k.exact, k.max_rows_exact);
+  k.finish = finish_rows<Avx2Fast>;
   return k;
 }
 

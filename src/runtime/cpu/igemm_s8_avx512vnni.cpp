@@ -19,6 +19,7 @@ constexpr IgemmKernels make() {
   add_tiles<Avx512Vnni, 2, 8>(k.fast, k.max_rows);
   add_tiles<Avx512Vnni, 3, 8>(k.fast, k.max_rows);
   add_tiles<Avx512Vnni, 4, 6>(k.fast, k.max_rows);
+  k.finish = finish_rows<Avx512Vnni>;
   return k;
 }
 

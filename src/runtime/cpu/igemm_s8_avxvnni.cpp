@@ -19,6 +19,7 @@ constexpr IgemmKernels make() {
   IgemmKernels k{};
   k.max_blocks = 1;
   add_tiles<AvxVnni, 1, 6>(k.fast, k.max_rows);
+  k.finish = finish_rows<AvxVnni>;
   return k;
 }
 

@@ -26,6 +26,7 @@ constexpr IgemmKernels make() {
   IgemmKernels k{};
   k.max_blocks = 1;
   add_tiles<PlainStep, 1, 2>(k.fast, k.max_rows);
+  k.finish = finish_rows<PlainStep>;
   return k;
 }
 

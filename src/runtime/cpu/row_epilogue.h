@@ -71,19 +71,15 @@ template <class Lanes>
   return r;
 }
 
-// What lies between t and the stored result: no function but a clamp; any function; a function after which t / s may be had
-// by RowEpilogue::reciprocal.
-enum class Curve { kNone, kAny, kReciprocal };
-
-// Rounding and storing of up to 16 values t, scaled or f(t) if curved.
-template <class Lanes, Curve kCurve, class Out>
-[[gnu::always_inline]] inline void store_result(typename Lanes::F t, Out* out, int64_t n, const ResultLanes<Lanes>& result) {
+// Rounding and storing of up to 16 values t, scaled or f(t) if curved; then t / s may be had by RowEpilogue::reciprocal.
+template <class Lanes, bool kCurved, class Out>
+[[gnu::always_inline]] inline void store_result(typename Lanes::F t, Out* out, int64_t n, const ResultLanes<Lanes>& result, bool reciprocal) {
   if constexpr (std::is_same_v<Out, float>) {
-    if constexpr (kCurve == Curve::kNone) t = Lanes::min(result.high, Lanes::max(result.low, t));
+    if constexpr (!kCurved) t = Lanes::min(result.high, Lanes::max(result.low, t));
     store_some<Lanes>(out, t, n);
   } else {
-    if constexpr (kCurve == Curve::kAny) t = Lanes::zero_nans(Lanes::div(t, result.scale));
-    if constexpr (kCurve == Curve::kReciprocal) t = Lanes::fma(t, result.inverse, Lanes::mul(t, result.inverse_low));
+    if constexpr (kCurved)
+      t = reciprocal ? Lanes::fma(t, result.inverse, Lanes::mul(t, result.inverse_low)) : Lanes::zero_nans(Lanes::div(t, result.scale));
     store_some<Lanes>(out, Lanes::add(Lanes::round(Lanes::min(Lanes::max(t, result.low), result.high)), result.zero), n);
   }
 }
@@ -98,7 +94,7 @@ template <class Lanes, bool kCurved, class Out>
     curve<Lanes>(values, 16, e);
     t = Lanes::load(values);
   }
-  store_result<Lanes, kCurved ? Curve::kAny : Curve::kNone>(t, out, n, result);
+  store_result<Lanes, kCurved>(t, out, n, result, false);
 }
 template <class Lanes, bool kCurved, class Out>
 [[gnu::always_inline]] inline void finish(typename Lanes::F t, Out* out, int64_t n, const RowEpilogue& e) {
@@ -108,7 +104,7 @@ template <class Lanes, bool kCurved, class Out>
 // Sums of a tile, at most this many to a row of 16 channels.
 inline constexpr int kMaxFinishRows = 16;
 
-template <class Lanes, class Residual, class Out, Curve kCurve, bool kPerChannel>
+template <class Lanes, class Residual, class Out, bool kCurved, bool kPerChannel>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& shared) {
   using F = typename Lanes::F;
@@ -122,7 +118,7 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
       result = channel_result<Lanes>(e, channel + c);
       if constexpr (!std::is_void_v<Residual>) residual_factor = Lanes::load(e.channel_residual + channel + c);
     }
-    alignas(64) float values[kCurve == Curve::kNone ? 1 : kMaxFinishRows * 16];
+    alignas(64) float values[kCurved ? kMaxFinishRows * 16 : 1];
     for (int r = 0; r < rows; ++r) {
       const int64_t at = (row + r) * e.out_stride + channel + c;
       F t = Lanes::mul(Lanes::to_float(Lanes::load(sums + r * sum_stride + c)), multiplier);
@@ -133,14 +129,14 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
         else
           t = Lanes::fma(Lanes::to_float(Lanes::sub(value, Lanes::set_i(e.residual_zero))), residual_factor, t);
       }
-      if constexpr (kCurve == Curve::kNone) store_result<Lanes, kCurve>(t, static_cast<Out*>(e.out) + at, channels - c, result);
+      if constexpr (!kCurved) store_result<Lanes, false>(t, static_cast<Out*>(e.out) + at, channels - c, result, false);
       else Lanes::store(values + r * 16, t);
     }
-    if constexpr (kCurve != Curve::kNone) {
+    if constexpr (kCurved) {
       curve<Lanes>(values, rows * 16, e);
       for (int r = 0; r < rows; ++r)
-        store_result<Lanes, kCurve>(Lanes::load(values + r * 16), static_cast<Out*>(e.out) + (row + r) * e.out_stride + channel + c,
-                                    channels - c, result);
+        store_result<Lanes, true>(Lanes::load(values + r * 16), static_cast<Out*>(e.out) + (row + r) * e.out_stride + channel + c,
+                                  channels - c, result, e.reciprocal);
     }
   }
 }
@@ -149,10 +145,8 @@ template <class Lanes, class Residual, class Out>
 void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row, int64_t channel, int64_t channels,
                  const RowEpilogue& e) {
   const auto go = [&]<bool kPerChannel>(std::bool_constant<kPerChannel>) {
-    if (!e.curved) finish_rows<Lanes, Residual, Out, Curve::kNone, kPerChannel>(sums, rows, sum_stride, row, channel, channels, e);
-    else if (e.reciprocal && !std::is_same_v<Out, float>)
-      finish_rows<Lanes, Residual, Out, std::is_same_v<Out, float> ? Curve::kAny : Curve::kReciprocal, kPerChannel>(sums, rows, sum_stride, row, channel, channels, e);
-    else finish_rows<Lanes, Residual, Out, Curve::kAny, kPerChannel>(sums, rows, sum_stride, row, channel, channels, e);
+    if (e.curved) finish_rows<Lanes, Residual, Out, true, kPerChannel>(sums, rows, sum_stride, row, channel, channels, e);
+    else finish_rows<Lanes, Residual, Out, false, kPerChannel>(sums, rows, sum_stride, row, channel, channels, e);
   };
   if constexpr (!std::is_same_v<Out, float>)
     if (e.channel_zero) return go(std::true_type());
@@ -163,7 +157,7 @@ void finish_rows(const int32_t* sums, int rows, int64_t sum_stride, int64_t row,
 // give), in rows whose 64 channels are one cache line; narrower ones are stored sooner 16 at a time.
 inline bool packs_lines(const RowEpilogue& e, int64_t channels) {
   return channels % 64 == 0 && e.out_stride % 64 == 0 && e.stored != Stored::kF32 && !e.channel_zero &&
-         e.residual_stored != Stored::kF32 && (!e.curved || e.reciprocal);
+         e.residual_stored != Stored::kF32 && e.residual_multiplier < 1e20f && (!e.curved || e.reciprocal);
 }
 template <class Lanes>
 concept PacksLines = requires { Lanes::kPacksLines; };

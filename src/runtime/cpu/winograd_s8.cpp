@@ -73,8 +73,9 @@ bool sums_fit(const WinogradPlan& plan, std::span<const std::byte> weights) {
 
 class WinogradKernel final : public Kernel {
  public:
-  WinogradKernel(WinogradPlan plan, const WinogradKernels& kernels, std::span<const std::byte> blob, LoadedEpilogue epilogue, const TensorType& x)
-      : plan_(std::move(plan)), kernels_(kernels), bias_(reinterpret_cast<const int32_t*>(blob.data())),
+  WinogradKernel(WinogradPlan plan, const WinogradKernels& kernels, FinishFunction finish, std::span<const std::byte> blob, LoadedEpilogue epilogue,
+                 const TensorType& x)
+      : plan_(std::move(plan)), kernels_(kernels), finish_(finish), bias_(reinterpret_cast<const int32_t*>(blob.data())),
         u_(reinterpret_cast<const int16_t*>(blob.data() + plan_.bias_bytes())), epilogue_(std::move(epilogue)),
         input_(kernels.input[x.dtype == DataType::kS8]),
         zeros_(static_cast<size_t>(plan_.channels), static_cast<uint8_t>(zero_point_of(x))) {}
@@ -96,6 +97,7 @@ class WinogradKernel final : public Kernel {
       tiles.block_stride = plan_.block_elements();
       tiles.row_pixels = image.out_w;
       tiles.epilogue = &epilogue;
+      tiles.finish = finish_;
       // Chunks of much the same size, of whole groups of tiles.
       const int64_t chunks = (end - begin + plan_.chunk_tiles() - 1) / plan_.chunk_tiles();
       const int64_t chunk = chunks == 0 ? 0 : std::min(plan_.chunk_tiles(), round_up((end - begin + chunks - 1) / chunks, kernels_.max_tiles));
@@ -156,6 +158,7 @@ class WinogradKernel final : public Kernel {
 
   WinogradPlan plan_;
   const WinogradKernels& kernels_;
+  FinishFunction finish_;
   const int32_t* bias_;
   const int16_t* u_;
   LoadedEpilogue epilogue_;
@@ -230,8 +233,9 @@ class WinogradTactic final : public Tactic {
       return Status(StatusCode::kInvalidEngine, "winograd conv: packed weights have the wrong size: got " + std::to_string(blob.size()) +
                                                     " bytes, need " + std::to_string(plan.blob_bytes()) + "; rebuild the engine");
     INGOT_ASSIGN(LoadedEpilogue epilogue, load_epilogue("winograd conv", problem, plan.params.activation, 1, plan.outputs));
-    return std::unique_ptr<Kernel>(std::make_unique<WinogradKernel>(std::move(plan), winograd_kernels(problem.device.cpu.level), blob,
-                                                                    std::move(epilogue), problem.inputs[0].type));
+    return std::unique_ptr<Kernel>(std::make_unique<WinogradKernel>(std::move(plan), winograd_kernels(problem.device.cpu.level),
+                                                                    igemm_kernels(problem.device.cpu.level).finish, blob, std::move(epilogue),
+                                                                    problem.inputs[0].type));
   }
 };
 

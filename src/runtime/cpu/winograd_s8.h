@@ -39,6 +39,7 @@ struct WinogradTiles {
   int64_t row_pixels;              // of the output image
   int32_t* m;                      // scratch: kWinogradProducts · kMaxWinogradTiles · kMaxWinogradBlocks · 16
   const RowEpilogue* epilogue;
+  FinishFunction finish;
 };
 
 struct WinogradKernels {

@@ -4,7 +4,6 @@
 // For ISA files only: everything has internal linkage.
 #pragma once
 
-#include "runtime/cpu/row_epilogue.h"
 #include "runtime/cpu/winograd_s8.h"
 
 namespace ingot::cpu {
@@ -143,7 +142,7 @@ void winograd_tiles(const WinogradTiles& t) {
     } while (count < kTogether && first + count < kTiles && t.places[first + count].pixel == place.pixel + columns &&
              t.places[first + count].rows == place.rows && columns == count * kWinogradOut);
     for (int64_t y = 0; y < place.rows; ++y)
-      finish_rows<Isa>(sums + y * kRow, static_cast<int>(columns), kPixel, place.pixel + y * t.row_pixels, t.channel, t.channels, *t.epilogue);
+      t.finish(sums + y * kRow, static_cast<int>(columns), kPixel, place.pixel + y * t.row_pixels, t.channel, t.channels, *t.epilogue);
     first += count;
   }
 }

@@ -55,17 +55,11 @@ Status Device::make_current() const {
 
 Expected<CUmodule> Device::load_module(std::string_view name) {
   if (const auto known = modules_.find(name); known != modules_.end()) return known->second;
-  // Machine code of the nearest older chip of the same generation, else PTX.
-  std::vector<const ModuleImage*> images;
-  for (const ModuleImage& image : module_images()) {
-    const bool runs = image.capability == 0 || (image.capability / 10 == capability_ / 10 && image.capability <= capability_);
-    if (image.module == name && runs) images.push_back(&image);
-  }
-  std::sort(images.begin(), images.end(), [](const auto* a, const auto* b) { return a->capability > b->capability; });
   CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
-  for (const ModuleImage* image : images) {
+  for (const ModuleImage& image : module_images()) {
+    if (image.module != name) continue;
     CUmodule module = nullptr;
-    result = driver_->cuModuleLoadDataEx(&module, image->bytes.data(), 0, nullptr, nullptr);
+    result = driver_->cuModuleLoadDataEx(&module, image.bytes.data(), 0, nullptr, nullptr);
     if (result == CUDA_SUCCESS) return modules_.emplace(std::string(name), module).first->second;
   }
   return check(result, "cuModuleLoadDataEx").with_context("kernels '" + std::string(name) + "'");

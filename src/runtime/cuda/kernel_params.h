@@ -46,6 +46,7 @@ struct MatrixParams {     // sizes along k and between pixels are in bytes, what
   const uint8_t* x;
   const int8_t* weights;  // [group][output][k_pitch], k = tap-major, channels within; zeros up to k_pitch
   const uint8_t* padding; // 16 bytes of the zero point
+  void* partial;          // null, or the sums of each slice of k: [slice][row][partial_pitch], int32 or float
   const Tap* taps;        // one per piece of k; null for the direct loader
   Image image;
   int64_t rows;           // output pixels of the batch, or rows of a matrix
@@ -53,7 +54,10 @@ struct MatrixParams {     // sizes along k and between pixels are in bytes, what
   int32_t channels;       // of x, all groups: bytes from pixel to pixel
   int32_t group_channels;
   int32_t k_pitch;        // bytes of a weight row: a multiple of 16
-  int32_t piece;          // bytes per entry of taps: 16, 8, 4 or 1
+  int32_t piece;          // bytes per entry of taps: 16, 8 or 4
+  int32_t slices, slice_steps;  // of k, where there is partial: steps of 64 bytes in each slice but the last
+  int32_t partial_pitch;  // channels of the result, up to a multiple of 4
+  uint32_t flip;          // what x is combined with by exclusive or: 0x80808080 makes u8 of s8
   Finish epilogue;
 };
 using IgemmParams = MatrixParams<Epilogue>;
@@ -176,14 +180,18 @@ struct EpilogueF32 {        // y = f(alpha·sum + bias[column] + residual)
 
 using IgemmParamsF16 = MatrixParams<EpilogueF32>;
 
-// x to halves: [row][group][channel], each group's channels padded with zeros to a multiple of 8. One thread for 8 results.
-struct HalvesParams {
-  const float* x;
+// x as [image][row][column][group][padded], padded: elements in a multiple of 16 bytes. What stands there for a column are `taps` columns
+// of x with all their channels, the first at column·stride − pad; `fill` stands for columns beside the image and behind the last tap.
+struct PackParams {
+  const void* x;
   void* y;
-  int64_t elements;         // threads: rows · groups · padded / 8
-  int64_t plane;            // rows of one image
-  int64_t image_stride, row_stride, channel_stride;  // of x
+  int64_t elements;         // threads: 16 bytes of y each
+  int64_t image_stride, row_stride, column_stride, channel_stride;  // of x, in elements
+  int32_t rows, columns;    // of y
+  int32_t x_columns;
+  int32_t taps, stride, dilation, pad;
   int32_t groups, group_channels, padded;
+  int32_t fill;             // an element's bits
 };
 
 // Products of `matrices` pairs, each y[rows, columns] = a[rows, k]·b[k, columns]. In a convolution rows are output pixels, matrices
@@ -202,9 +210,9 @@ struct GemmF32 {
   EpilogueF32 epilogue;
 };
 
-struct DepthwiseF32 {       // one thread for each result
-  const float *x, *weights; // weights as in the model: [channel][tap]
-  int64_t elements;
+struct DepthwiseF32 {       // one thread for each result, or for 4
+  const float *x, *weights; // weights as in the model, [channel][tap]; for 4: [tap][channel]
+  int64_t elements;         // threads
   Image image;
   int32_t channels, x_channels_last, y_channels_last;
   EpilogueF32 epilogue;

@@ -3,37 +3,29 @@
 
 #include <array>
 
-// INGOT_CUDA_IMAGE(module, capability): symbols and bytes of one file.
-#define INGOT_CUDA_TEXT(x) #x
-#define INGOT_CUDA_IMAGE(module, capability)                                                                 \
-  asm(".section .rodata\n.balign 64\n.global ingot_cuda_" #module "_" #capability "\n"                       \
-      "ingot_cuda_" #module "_" #capability ":\n.incbin \"" INGOT_CUDA_IMAGES "/" #module "." #capability "\"\n" \
-      ".byte 0\n.global ingot_cuda_" #module "_" #capability "_end\n"                                        \
-      "ingot_cuda_" #module "_" #capability "_end:\n.balign 64\n.previous\n");                               \
-  extern "C" const unsigned char ingot_cuda_##module##_##capability[], ingot_cuda_##module##_##capability##_end[];
-#ifdef INGOT_CUDA_PTX_ONLY
-#define INGOT_CUDA_MODULE(module) INGOT_CUDA_IMAGE(module, 0)
+#ifdef INGOT_CUDA_PTX_ONLY  // other compilers' kernels, in tests
+#define INGOT_CUDA_SUFFIX ".0"
 #else
-#define INGOT_CUDA_MODULE(module)  \
-  INGOT_CUDA_IMAGE(module, 0)      \
-  INGOT_CUDA_IMAGE(module, 80)     \
-  INGOT_CUDA_IMAGE(module, 86)     \
-  INGOT_CUDA_IMAGE(module, 89)     \
-  INGOT_CUDA_IMAGE(module, 90)
+#define INGOT_CUDA_SUFFIX ".fatbin"
 #endif
+// Symbols and bytes of one file; a closing zero, where it is text.
+#define INGOT_CUDA_MODULE(module)                                                                    \
+  asm(".section .rodata\n.balign 64\n.global ingot_cuda_" #module "\n"                               \
+      "ingot_cuda_" #module ":\n.incbin \"" INGOT_CUDA_IMAGES "/" #module INGOT_CUDA_SUFFIX "\"\n"   \
+      ".byte 0\n.global ingot_cuda_" #module "_end\n"                                               \
+      "ingot_cuda_" #module "_end:\n.balign 64\n.previous\n");                                      \
+  extern "C" const unsigned char ingot_cuda_##module[], ingot_cuda_##module##_end[];
 #include "runtime/cuda/kernels/modules.inc"
-#undef INGOT_CUDA_IMAGE
+#undef INGOT_CUDA_MODULE
 
 namespace ingot::cuda {
 
 std::span<const ModuleImage> module_images() {
-#define INGOT_CUDA_IMAGE(module, capability)                         \
-  ModuleImage{#module, capability, {ingot_cuda_##module##_##capability, ingot_cuda_##module##_##capability##_end}},
+#define INGOT_CUDA_MODULE(module) ModuleImage{#module, {ingot_cuda_##module, ingot_cuda_##module##_end}},
   static const auto images = std::to_array<ModuleImage>({
 #include "runtime/cuda/kernels/modules.inc"
   });
 #undef INGOT_CUDA_MODULE
-#undef INGOT_CUDA_IMAGE
   return images;
 }
 
@@ -44,7 +36,8 @@ std::string_view module_of(std::string_view kernel) {
                                   {"quantize", "convert_s8"}, {"dequantize", "convert_s8"},     {"table_s8", "convert_s8"},
                                   {"add_s8", "convert_s8"},   {"turn_", "convert_s8"},       {"copy_strided", "move"},
                                   {"gather_blocks", "move"},        {"unary_f32", "pointwise_f32"}, {"binary_f32", "pointwise_f32"},
-                                  {"gemm_f32", "gemm_f32"},   {"igemm_f16", "igemm_f16"},      {"halves_f32", "igemm_f16"},
+                                  {"gemm_f32", "gemm_f32"},   {"igemm_f16", "igemm_f16"},      {"igemm_bf16", "igemm_f16"},
+                                  {"pack_s8", "igemm_s8"},    {"pack_f16", "igemm_f16"},   {"pack_bf16", "igemm_f16"},
                                     {"depthwise_f32", "gemm_f32"},
                                   {"cast_numbers", "pointwise_f32"}, {"softmax_f32_lines", "normalize_f32"}, {"softmax_f32_warps", "normalize_f32"}, {"softmax_f32", "rows_f32"},   {"layer_norm_f32", "rows_f32"},
                                   {"reduce_f32", "rows_f32"}, {"reduce_lanes_", "reduce_typed"}, {"attention_f32", "rows_f32"}, {"pool_f32", "rows_f32"},

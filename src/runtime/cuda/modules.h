@@ -1,4 +1,5 @@
-// The kernels built into the library: for each .cu file PTX, which any newer GPU can take, and machine code for some.
+// The kernels built into the library: for each .cu file one compressed image that has machine code for some GPUs and PTX, which any
+// newer one can take. The driver picks and unpacks; a module is loaded when a kernel of it is first asked for.
 #pragma once
 
 #include <span>
@@ -8,7 +9,6 @@ namespace ingot::cuda {
 
 struct ModuleImage {
   std::string_view module;  // "igemm_s8"
-  int capability;           // machine code for 80, 86, 89, 90; 0: PTX, a string with its closing zero
   std::span<const unsigned char> bytes;
 };
 std::span<const ModuleImage> module_images();

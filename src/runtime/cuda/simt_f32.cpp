@@ -1,9 +1,12 @@
 // Convolution and matrix product of f32 on the plain cores: kernels/gemm_f32.cu. They take every layout, and weights that are known only at
 // run time. Constant weights of a convolution are kept as [group][tap][channel][output]: neighbours for a block that reads them.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/cuda/f32_layer.h"
+#include "runtime/cuda/gpu_model.h"
 #include "runtime/cuda/s8_layer.h"
 #include "runtime/cuda/simple_kernel.h"
 #include "runtime/ops/matmul.h"
@@ -22,6 +25,24 @@ Status launch_gemm(const Device& device, CUfunction function, GemmF32& p, int64_
                                                 ", need fewer than 2^22 columns and 2^31 tiles");
   p.row_tiles = static_cast<int32_t>(row_tiles);
   return launch(device, function, {row_tiles * matrices, static_cast<int>(column_tiles)}, 256, 0, stream, p);
+}
+
+// Microseconds of a launch of gemm_f32, by the model.
+double estimate_gemm(const Problem& problem, int64_t rows, int64_t columns, int64_t k, int64_t matrices, std::span<const Shape> inputs, const Shape& y) {
+  const GpuModel model = gpu_model(problem.device);
+  TiledWork work;
+  work.rows = rows;
+  work.columns = columns;
+  work.matrices = matrices;
+  work.steps = blocks_for(k, 16);
+  work.warp_rows = 8;
+  work.step_products = 16;
+  work.shared_bytes = 17408;
+  work.rate = model.products_f32;
+  work.total_bytes = 4.0 * static_cast<double>(y.elements());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (problem.inputs[i].present) work.total_bytes += 4.0 * static_cast<double>(inputs[i].elements());
+  return tiled_microseconds(model, work);
 }
 
 // What does not depend on a run's shapes.
@@ -45,6 +66,21 @@ struct ConvWindow {
     set_image_sizes(sized, x, y, pad_h, conv_pads(conv, spatial - 1, spatial, x[x.rank - 1], image.kernel_w));
   }
 };
+
+// Reference code leaves padding out; this kernel multiplies it as zeros. Known where constants are at hand.
+bool infinite_weights_meet_padding(const Problem& problem) {
+  const auto& params = std::get<ConvParams>(problem.params);
+  if (params.auto_pad != AutoPad::kSameUpper && params.auto_pad != AutoPad::kSameLower &&
+      std::all_of(params.pads.begin(), params.pads.end(), [](int64_t pad) { return pad == 0; }))
+    return false;
+  const std::span<const std::byte> weights = problem.inputs[1].constant;
+  for (size_t at = 0; at + 4 <= weights.size(); at += 4) {
+    float value;
+    std::memcpy(&value, &weights[at], sizeof value);
+    if (!std::isfinite(value)) return true;
+  }
+  return false;
+}
 
 class ConvKernel final : public Kernel {
  public:
@@ -91,6 +127,7 @@ class ConvTactic final : public Tactic {
   Support supports(const Problem& problem) const override {
     if (const char* refusal = refuse_f32_conv(problem)) return {refusal};
     if (is_depthwise(problem)) return {"depthwise: too few products for a matrix kernel"};
+    if (infinite_weights_meet_padding(problem)) return {"a weight is infinite or NaN, which the zeros of padding would turn into NaN"};
     const ConvWindow window(problem);
     if (window.group_channels * window.taps > (int64_t{1} << 30)) return {"too many products per output"};
     return {};
@@ -139,6 +176,11 @@ class ConvTactic final : public Tactic {
     p.epilogue = make_epilogue_f32(window.conv.activation, 1, window.outputs);
     return std::unique_ptr<Kernel>(std::make_unique<ConvKernel>(*device, function, std::move(window), std::move(weights), p, x_last, y_last));
   }
+  double estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const override {
+    const ConvWindow window(problem);
+    const int64_t groups = window.conv.groups;
+    return estimate_gemm(problem, outputs[0].elements() / window.outputs, window.outputs / groups, window.group_channels * window.taps, groups, inputs, outputs[0]);
+  }
 };
 
 class DepthwiseTactic final : public Tactic {
@@ -169,6 +211,54 @@ class DepthwiseTactic final : public Tactic {
       p.elements = args.output_shapes[0].elements();
       bind_epilogue(p.epilogue, args);
     });
+  }
+};
+
+class DepthwiseVectorTactic final : public Tactic {
+ public:
+  const TacticInfo& info() const override {
+    static constexpr TacticInfo kInfo{"cuda.conv.depthwise_vector.f32.channels_last", 1, OpKind::kConv};
+    return kInfo;
+  }
+  Support supports(const Problem& problem) const override {
+    if (const char* refusal = refuse_f32_conv(problem)) return {refusal};
+    if (!is_depthwise(problem)) return {"not depthwise: groups, inputs and outputs differ"};
+    if (!problem.inputs[1].is_constant) return {"weights are not constant"};
+    if (problem.inputs[1].type.shape[0] % 4 != 0) return {"channels are not a multiple of 4"};
+    if (problem.inputs[0].type.layout != Layout::kChannelsLast || problem.outputs[0].type.layout != Layout::kChannelsLast) return {"tensors are not channels_last"};
+    return {};
+  }
+  uint32_t packed_inputs(const Problem&) const override { return 0b10; }
+  Expected<Blob> prepare(const Problem& problem) const override {
+    const ConvWindow window(problem);
+    const std::byte* w = problem.inputs[1].constant.data();
+    Blob blob(static_cast<size_t>(window.bytes()));
+    for (int64_t c = 0; c < window.outputs; ++c)
+      for (int64_t tap = 0; tap < window.taps; ++tap) std::memcpy(blob.data() + (tap * window.outputs + c) * 4, w + (c * window.taps + tap) * 4, 4);
+    return blob;
+  }
+  Expected<std::unique_ptr<Kernel>> load(const Problem& problem, std::span<const std::byte> blob) const override {
+    const ConvWindow window(problem);
+    if (static_cast<int64_t>(blob.size()) != window.bytes())
+      return Status(StatusCode::kInvalidEngine, "depthwise conv: packed weights have the wrong size: got " + std::to_string(blob.size()) +
+                                                    " bytes, need " + std::to_string(window.bytes()) + "; rebuild the engine");
+    INGOT_ASSIGN(Device* const device, Device::first());
+    INGOT_ASSIGN(DeviceMemory weights, DeviceMemory::upload(*device, blob));
+    DepthwiseF32 params{};
+    params.weights = static_cast<const float*>(weights.at(0));
+    params.image = window.image;
+    params.channels = static_cast<int32_t>(window.outputs);
+    params.epilogue = make_epilogue_f32(window.conv.activation, 1, window.outputs);
+    return make_simple(*device, "depthwise_f32_vector", std::move(weights), params, [window](DepthwiseF32& p, const KernelArgs& args) {
+      window.set_sizes(p.image, args.input_shapes[0], args.output_shapes[0]);
+      p.x = static_cast<const float*>(args.inputs[0]);
+      p.elements = args.output_shapes[0].elements() / 4;
+      bind_epilogue(p.epilogue, args);
+    });
+  }
+  // Bound by memory, where the scalar kernel is assumed to be bound by its loads.
+  double estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const override {
+    return streamed_microseconds(gpu_model(problem.device), 4.0 * static_cast<double>(inputs[0].elements() + outputs[0].elements()));
   }
 };
 
@@ -251,15 +341,24 @@ class MatMulTactic final : public Tactic {
     INGOT_ASSIGN(const CUfunction function, device->function(columns ? "gemm_f32_columns" : "gemm_f32_rows", 0));
     return std::unique_ptr<Kernel>(std::make_unique<MatMulKernel>(*device, function, op, p));
   }
+  double estimate(const Problem& problem, std::span<const Shape> inputs, std::span<const Shape> outputs) const override {
+    const auto& op = std::get<MatMulParams>(problem.params);
+    const Shape &a = inputs[0], &b = inputs[1];
+    const int64_t k = a.rank == 1 ? a[0] : a[a.rank - (op.transpose_a ? 2 : 1)], n = b.rank == 1 ? 1 : b[b.rank - (op.transpose_b ? 2 : 1)];
+    const int64_t all = outputs[0].elements() / std::max<int64_t>(1, n), m = a.rank == 1 ? 1 : a[a.rank - (op.transpose_a ? 1 : 2)];
+    const int64_t matrices = b.rank <= 2 && !op.transpose_a ? 1 : all / std::max<int64_t>(1, m);
+    return estimate_gemm(problem, matrices == 1 ? all : m, n, k, matrices, inputs, outputs[0]);
+  }
 };
 
 }  // namespace
 
 std::span<const Tactic* const> simt_f32() {
   static const ConvTactic conv;
+  static const DepthwiseVectorTactic depthwise_vector;
   static const DepthwiseTactic depthwise;
   static const MatMulTactic matmul;
-  static const std::array<const Tactic*, 3> list = {&conv, &depthwise, &matmul};
+  static const std::array<const Tactic*, 4> list = {&conv, &depthwise_vector, &depthwise, &matmul};
   return list;
 }
 

@@ -102,8 +102,8 @@ INGOT_DEVICE void attention(const AttentionF16& p) {
       for (int j = 0; j < kKeys / 16; ++j) {
         uint32_t k[4];  // keys 0–7 of both halves of a step, then keys 8–15
         load_matrices(k, keys + chunk_offset<kDepth>(j * 16 + ((lane >> 4) << 3) + (lane & 7), step * 2 + ((lane >> 3) & 1)));
-        multiply_add_f16(scores[2 * j], q[step], k[0], k[1]);
-        multiply_add_f16(scores[2 * j + 1], q[step], k[2], k[3]);
+        multiply_add_half<false>(scores[2 * j], q[step], k[0], k[1]);
+        multiply_add_half<false>(scores[2 * j + 1], q[step], k[2], k[3]);
       }
 
     const int32_t first_key = tile * kKeys + (lane & 3) * 2;  // of those whose scores this lane has
@@ -157,8 +157,8 @@ INGOT_DEVICE void attention(const AttentionF16& p) {
       for (int j = 0; j < kSteps; ++j) {
         uint32_t v[4];  // both halves of 16 keys for values 0–7, then 8–15
         load_turned_matrices(v, values + chunk_offset<kDepth>(step * 16 + (lane & 15), 2 * j + (lane >> 4)));
-        multiply_add_f16(sums[2 * j], weights, v[0], v[1]);
-        multiply_add_f16(sums[2 * j + 1], weights, v[2], v[3]);
+        multiply_add_half<false>(sums[2 * j], weights, v[0], v[1]);
+        multiply_add_half<false>(sums[2 * j + 1], weights, v[2], v[3]);
       }
     }
     __syncthreads();  // all have read before the next tile but one overwrites

@@ -6,11 +6,6 @@
 
 namespace ingot::cuda {
 
-INGOT_DEVICE float curve(const Epilogue& e, float t) {
-  const float y = exact::activation<DeviceLane>(static_cast<UnaryFunction>(e.function), t, e.alpha, e.beta);
-  return t == t ? y : t;
-}
-
 // The result of one sum: a byte, or the bits of a float.
 INGOT_DEVICE uint32_t finish(const Epilogue& e, int32_t sum, int32_t channel, int64_t at) {
   float t = __fmul_rn(static_cast<float>(sum), e.multiplier[channel]);
@@ -20,7 +15,7 @@ INGOT_DEVICE uint32_t finish(const Epilogue& e, int32_t sum, int32_t channel, in
     const int32_t r = widen(static_cast<const uint8_t*>(e.residual)[at], e.residual_stored == Stored::kS8) - e.residual_zero;
     t = __fmaf_rn(static_cast<float>(r), e.channel_zero ? e.channel_residual[channel] : e.residual_multiplier, t);
   }
-  if (e.curved) t = curve(e, t);
+  if (e.curved) t = activate(e.function, t, e.alpha, e.beta);
   if (e.stored == Stored::kF32) {
     if (!e.curved) t = DeviceLane::min(e.high, DeviceLane::max(e.low, t));
     return __float_as_uint(t);

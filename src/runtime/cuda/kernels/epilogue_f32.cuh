@@ -10,8 +10,7 @@ INGOT_DEVICE void finish(const EpilogueF32& e, float sum, int32_t column, int64_
   float t = e.multiplier == 1.0f ? sum : __fmul_rn(e.multiplier, sum);
   if (e.bias) t = __fadd_rn(t, e.bias[column]);
   if (e.residual) t = __fadd_rn(t, e.residual[at]);
-  const float y = exact::activation<DeviceLane>(static_cast<UnaryFunction>(e.function), t, e.alpha, e.beta);
-  e.out[at] = t == t ? y : t;
+  e.out[at] = e.function == static_cast<int32_t>(UnaryFunction::kIdentity) ? t : activate(e.function, t, e.alpha, e.beta);
 }
 
 // The results of `count` ≤ 4 channels from `channel` on, of dense output row `row`.

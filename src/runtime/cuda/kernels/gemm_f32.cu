@@ -150,6 +150,36 @@ INGOT_GEMM(columns, false, false)
 INGOT_GEMM(window_last, true, true)
 INGOT_GEMM(window_linear, true, false)
 
+// Depthwise on channels-last tensors whose channels are a multiple of 4: a thread computes 4 channels of one output pixel, from copies of 16
+// bytes. weights: [tap][channel].
+extern "C" __global__ void __launch_bounds__(256) depthwise_f32_vector(const __grid_constant__ ingot::cuda::DepthwiseF32 p) {
+  using namespace ingot::cuda;
+  const Image& image = p.image;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (at >= p.elements) return;
+  const int32_t quads = p.channels / 4;
+  const int64_t row = at / quads, plane = static_cast<int64_t>(image.out_h) * image.out_w, n = row / plane;
+  const int32_t channel = static_cast<int32_t>(at - row * quads) * 4, pixel = static_cast<int32_t>(row - n * plane), out_y = pixel / image.out_w;
+  const int32_t top = out_y * image.stride_h - image.pad_h, left = (pixel - out_y * image.out_w) * image.stride_w - image.pad_w;
+  const float* x = p.x + n * image.in_h * image.in_w * p.channels + channel;
+  float sums[4] = {};
+  for (int32_t ky = 0; ky < image.kernel_h; ++ky) {
+    const int32_t y = top + ky * image.dilation_h;
+    if (static_cast<uint32_t>(y) >= static_cast<uint32_t>(image.in_h)) continue;
+    for (int32_t kx = 0; kx < image.kernel_w; ++kx) {
+      const int32_t column = left + kx * image.dilation_w;
+      if (static_cast<uint32_t>(column) >= static_cast<uint32_t>(image.in_w)) continue;
+      const float4 value = *reinterpret_cast<const float4*>(x + (static_cast<int64_t>(y) * image.in_w + column) * p.channels);
+      const float4 weight = *reinterpret_cast<const float4*>(p.weights + static_cast<int64_t>(ky * image.kernel_w + kx) * p.channels + channel);
+      sums[0] = __fmaf_rn(value.x, weight.x, sums[0]);
+      sums[1] = __fmaf_rn(value.y, weight.y, sums[1]);
+      sums[2] = __fmaf_rn(value.z, weight.z, sums[2]);
+      sums[3] = __fmaf_rn(value.w, weight.w, sums[3]);
+    }
+  }
+  finish_channels(p.epilogue, sums, row, channel, 4);
+}
+
 // Depthwise: neighbouring threads compute neighbours in memory.
 extern "C" __global__ void __launch_bounds__(256) depthwise_f32(const __grid_constant__ ingot::cuda::DepthwiseF32 p) {
   using namespace ingot::cuda;

@@ -2,7 +2,8 @@
 // A block computes kM × kN results over steps of 64 bytes of k, which kStages asynchronous copies bring to shared memory;
 // chunks of 16 bytes are swizzled so that ldmatrix meets no bank conflict. Padding reads a page of zero points, so a
 // border pixel costs what any other does. The last sums pass through shared memory, a warp's rows at a time, so that
-// results are stored in whole lines and the epilogue stands in the code once.
+// results are stored in whole lines and the epilogue stands in the code once. Where there are few results and many products, several blocks
+// share a tile, each a slice of k: they store their sums, which a second launch adds up, always in the same order.
 #pragma once
 
 #include "runtime/cuda/kernels/device.cuh"
@@ -11,8 +12,8 @@ namespace ingot::cuda {
 namespace {
 
 // How x is read. kDirect: rows of k_pitch bytes (1×1 without stride and padding, matrices); kTaps: 16 bytes of k belong to
-// one tap; kPieces: 8 or 4 do; kBytes: any number of channels, each byte by itself (a network's first layer).
-enum class Loader { kDirect, kTaps, kPieces, kBytes };
+// one tap; kPieces: 8 or 4 do. Other numbers of channels are packed first (pack.cuh).
+enum class Loader { kDirect, kTaps, kPieces };
 
 constexpr int kStepBytes = 64, kChunks = kStepBytes / 16;
 
@@ -26,23 +27,27 @@ struct Origin {
 
 // Elements of x and w: Sum is what their products add up to, multiply_add() the product of 16 rows and 8 outputs over 32 bytes of k;
 // finish_channels() of the including file finishes up to 4 neighbouring ones.
-template <bool kSigned>
 struct Bytes {
   using Params = IgemmParams;
   using Sum = int32_t;
   using Two = int2;
   using Four = int4;
-  static INGOT_DEVICE void multiply_add(Sum (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    ingot::cuda::multiply_add<kSigned>(d, a, b0, b1);
+  // s8 becomes u8 by flipping its sign, which adds 128: one kernel serves both, and the bias takes the 128 back.
+  static INGOT_DEVICE void arrange(uint32_t (&a)[4], const Params& p) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) a[i] ^= p.flip;
   }
+  static INGOT_DEVICE void multiply_add(Sum (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) { multiply_add_u8(d, a, b0, b1); }
 };
+template <bool kBrain>
 struct Halves {
   using Params = IgemmParamsF16;
   using Sum = float;
   using Two = float2;
   using Four = float4;
+  static INGOT_DEVICE void arrange(uint32_t (&)[4], const Params&) {}
   static INGOT_DEVICE void multiply_add(Sum (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    multiply_add_f16(d, a, b0, b1);
+    multiply_add_half<kBrain>(d, a, b0, b1);
   }
 };
 
@@ -59,10 +64,12 @@ INGOT_DEVICE void igemm(const typename Element::Params& p) {
 
   const int tid = static_cast<int>(threadIdx.x), lane = tid & 31, warp = tid >> 5, warp_m = warp / kWarpsN, warp_n = warp % kWarpsN;
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kM;
-  const int first_output = static_cast<int>(blockIdx.y) * kN, group = static_cast<int>(blockIdx.z);
+  const int slices = p.partial ? p.slices : 1, group = static_cast<int>(blockIdx.z) / slices, slice = static_cast<int>(blockIdx.z) - group * slices;
+  const int first_output = static_cast<int>(blockIdx.y) * kN;
   const int8_t* weights = p.weights + static_cast<int64_t>(group) * p.outputs * p.k_pitch;
   const uint8_t* x = p.x + static_cast<int64_t>(group) * p.group_channels;
-  const int steps = (p.k_pitch + kStepBytes - 1) / kStepBytes;
+  const int all_steps = (p.k_pitch + kStepBytes - 1) / kStepBytes, first_step = slice * p.slice_steps;
+  const int steps = p.partial ? min(p.slice_steps, all_steps - first_step) : all_steps;
   const int my_row = tid / kChunks, my_chunk = tid % kChunks;
 
   Origin origins[kLoadsA];
@@ -91,7 +98,7 @@ INGOT_DEVICE void igemm(const typename Element::Params& p) {
   const auto load = [&](int step, int stage) {
     unsigned char* to_x = shared + stage * kStageBytes;
     unsigned char* to_w = to_x + kM * kStepBytes;
-    const int k = step * kStepBytes + my_chunk * 16;
+    const int k = (first_step + step) * kStepBytes + my_chunk * 16;
     const bool has_k = k < p.k_pitch;
 #pragma unroll
     for (int i = 0; i < kLoadsA; ++i) {
@@ -102,7 +109,7 @@ INGOT_DEVICE void igemm(const typename Element::Params& p) {
       } else if constexpr (kLoader == Loader::kTaps) {
         const uint8_t* from = has_k ? address(origins[i], p.taps[k / 16]) : nullptr;
         copy_async<16>(to, from ? from : p.padding, true);
-      } else if constexpr (kLoader == Loader::kPieces) {
+      } else {
         if (p.piece == 8) {
 #pragma unroll
           for (int part = 0; part < 2; ++part) {
@@ -116,18 +123,6 @@ INGOT_DEVICE void igemm(const typename Element::Params& p) {
             copy_async<4>(to + 4 * part, from ? from : p.padding, true);
           }
         }
-      } else {
-        uint32_t words[4];
-#pragma unroll
-        for (int word = 0; word < 4; ++word) {
-          words[word] = 0;
-#pragma unroll
-          for (int byte = 0; byte < 4; ++byte) {
-            const uint8_t* from = has_k ? address(origins[i], p.taps[k + 4 * word + byte]) : nullptr;
-            words[word] |= static_cast<uint32_t>(from ? *from : *p.padding) << 8 * byte;
-          }
-        }
-        *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
       }
     }
 #pragma unroll
@@ -156,8 +151,10 @@ INGOT_DEVICE void igemm(const typename Element::Params& p) {
     for (int half = 0; half < 2; ++half) {  // 32 bytes of k for each product
       uint32_t a[kI][4], b[kJ / 2][4];
 #pragma unroll
-      for (int i = 0; i < kI; ++i)  // matrices: rows 0–7 and 8–15 of bytes 0–15, then of bytes 16–31
+      for (int i = 0; i < kI; ++i) {  // matrices: rows 0–7 and 8–15 of bytes 0–15, then of bytes 16–31
         load_matrices(a[i], from_x + chunk_offset(warp_m * kTileM + i * 16 + (lane & 15), half * 2 + (lane >> 4)));
+        Element::arrange(a[i], p);
+      }
 #pragma unroll
       for (int j = 0; j < kJ / 2; ++j)  // matrices: outputs 0–7, both halves of k, then outputs 8–15
         load_matrices(b[j], from_w + chunk_offset(warp_n * kTileN + j * 16 + ((lane >> 4) << 3) + (lane & 7), half * 2 + ((lane >> 3) & 1)));
@@ -193,9 +190,44 @@ INGOT_DEVICE void igemm(const typename Element::Params& p) {
       if (out_row >= p.rows || output >= p.outputs) continue;
       const auto four = *reinterpret_cast<const typename Element::Four*>(exchange + row * kPitch + column);
       const Sum values[4] = {four.x, four.y, four.z, four.w};
-      finish_channels(p.epilogue, values, out_row, group * p.outputs + output, min(4, p.outputs - output));
+      const int channel = group * p.outputs + output, count = min(4, p.outputs - output);
+      if (p.partial) {
+        Sum* to = static_cast<Sum*>(p.partial) + (slice * p.rows + out_row) * p.partial_pitch + channel;
+        if (count == 4 && (channel & 3) == 0) {
+          *reinterpret_cast<typename Element::Four*>(to) = four;
+        } else {
+#pragma unroll
+          for (int c = 0; c < 4; ++c)
+            if (c < count) to[c] = values[c];
+        }
+        continue;
+      }
+      finish_channels(p.epilogue, values, out_row, channel, count);
     }
   }
+}
+
+// Adds up the slices, first to last, and finishes: a thread for 4 channels of a row.
+template <class Element>
+INGOT_DEVICE void add_slices(const typename Element::Params& p) {
+  using Sum = typename Element::Sum;
+  const int32_t quads = p.partial_pitch / 4;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x, row = at / quads;
+  if (row >= p.rows) return;
+  const int32_t channel = static_cast<int32_t>(at - row * quads) * 4, count = min(4, p.epilogue.channels - channel);
+  const Sum* from = static_cast<const Sum*>(p.partial) + row * p.partial_pitch + channel;
+  Sum sums[4] = {};
+  for (int slice = 0; slice < p.slices; ++slice, from += p.rows * p.partial_pitch) {
+    if (count == 4) {
+      const auto four = *reinterpret_cast<const typename Element::Four*>(from);
+      sums[0] += four.x, sums[1] += four.y, sums[2] += four.z, sums[3] += four.w;
+    } else {
+#pragma unroll
+      for (int c = 0; c < 3; ++c)
+        if (c < count) sums[c] += from[c];
+    }
+  }
+  finish_channels(p.epilogue, sums, row, channel, count);
 }
 
 }  // namespace
