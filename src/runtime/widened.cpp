@@ -104,7 +104,7 @@ Support WidenedTactic::supports(const Problem& problem) const {
   for (std::span<const Operand> operands : {problem.inputs, problem.outputs})
     for (const Operand& operand : operands)
       if (operand.present && is_half(operand.type.dtype) && operand.type.dtype != half) return {"both f16 and bf16"};
-  if (is_half(info_.arithmetic) && info_.arithmetic != half) return {"would round to the other 16-bit float"};
+  if (half == DataType::kBF16 && info_.arithmetic == DataType::kF16) return {"bf16 does not fit halves"};
   if (half == DataType::kF16 && info_.arithmetic == DataType::kBF16) return {"f16 has more bits than bf16"};
   return inner_.supports(Wide(problem).view(problem));
 }

@@ -58,17 +58,11 @@ struct Table {
   PlainTactic cast{OpKind::kCast, "cuda.cast.half", refuse_cast, load_cast};
   std::deque<WidenedTactic> tactics;
   std::vector<const Tactic*> list;
-  // Of the Tensor Core tactics the two tiles that serve every size: halves that are packed anew gain little from others.
-  static bool takes(const TacticInfo& info) {
-    if (info.op == OpKind::kCast || info.name == "cuda.resize.nearest") return false;
-    if (info.name.find(".igemm_") == std::string_view::npos) return true;
-    return info.name.find("igemm_64x64.f16") != std::string_view::npos || info.name.find("igemm_128x64.f16") != std::string_view::npos;
-  }
   Table() {
     list.push_back(&cast);
     for (const auto& floats : {igemm_f16(), simt_f32(), conv_transpose_f32(), attention_f16(), rows_f32(), pointwise_f32(), normalize_f32(), reduce(), resize(), recurrent()})
       for (const Tactic* tactic : floats)
-        if (takes(tactic->info())) list.push_back(&tactics.emplace_back(*tactic, make_conversion));
+        if (tactic->info().op != OpKind::kCast && tactic->info().name != "cuda.resize.nearest") list.push_back(&tactics.emplace_back(*tactic, make_conversion));
   }
 };
 
