@@ -192,7 +192,7 @@ TEST(BombModels, ManyFoldedConstants) {
   model.constant<int64_t>("m", {1}, {250'000});
   const Outcome outcome = expect_answer(model);
   EXPECT_EQ(outcome.code, StatusCode::kOk) << outcome.message;
-  EXPECT_LT(outcome.peak_bytes, 250 * kMiB);
+  EXPECT_LT(outcome.peak_bytes, 300 * kMiB);
 }
 
 TEST(BombModels, EinsumOf5000Letters) {
