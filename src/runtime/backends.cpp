@@ -49,7 +49,7 @@ Expected<double> time_on_device([[maybe_unused]] Backend backend, [[maybe_unused
 #ifdef INGOT_HAS_CUDA
   return cuda::time_on_device(kernel, call);
 #else
-  return no_cuda().take_status();
+  return no_cuda();
 #endif
 }
 

@@ -320,8 +320,11 @@ Expected<std::vector<InferredOutput>> infer_outputs(const Graph& graph, const st
   for (size_t i = 0; i < inferred.size(); ++i) {
     Inferred& output = inferred[i];
     output.formulas = std::move(formulas[i]);
-    if (known && constant) output.constant = output.values[0];
-    else if (!known && bounded) output.constant = only_value(output);
+    // Sizes that the probes happen to agree in, and formulas don't, are no constant's.
+    const bool fixed = std::all_of(output.formulas.dims.begin(), output.formulas.dims.end(),
+                                   [&](DimId dim) { return graph.symbols().constant_value(dim).has_value(); });
+    if (fixed && known && constant) output.constant = output.values[0];
+    else if (fixed && !known && bounded) output.constant = only_value(output);
     if (!known || output.constant) output.values.clear();
     if (known || !bounded || output.constant) output.bounds.clear();
     if (output.constant) output.formulas.elements.clear();
