@@ -36,9 +36,10 @@ UnaryFunction function_of(int64_t activation) {
 
 struct Sizes {
   int64_t steps, batch, inputs, hidden, directions, gates;
-  static Sizes of(const RecurrentParams& params, const Shape& x, const Shape& r) {
+  // The weights say how many inputs there are: of x that may be known at run time only.
+  static Sizes of(const RecurrentParams& params, const Shape& x, const Shape& w, const Shape& r) {
     const int time = params.batch_first ? 1 : 0;
-    return {x[time], x[1 - time], x[2], r[2], r[0], recurrent_gates(params.cell)};
+    return {x[time], x[1 - time], w[2], r[2], r[0], recurrent_gates(params.cell)};
   }
   int64_t width() const { return gates * hidden; }
   int64_t steps_at_once() const { return std::clamp<int64_t>(kRowsAtOnce / std::max<int64_t>(batch, 1), 1, std::max<int64_t>(steps, 1)); }
@@ -74,11 +75,11 @@ struct Space {
 class RecurrentKernel final : public Kernel {
  public:
   RecurrentKernel(const Problem& problem, const float* weights)
-      : params_(params_of(problem)), r_shape_(problem.inputs[kR].type.shape), weights_(weights),
+      : params_(params_of(problem)), w_shape_(problem.inputs[kW].type.shape), r_shape_(problem.inputs[kR].type.shape), weights_(weights),
         kernels_(float_kernels(problem.device.cpu)), rows_(row_kernels(problem.device.cpu)) {}
 
   Status run(const KernelArgs& args) noexcept override {
-    const Sizes z = Sizes::of(params_, args.input_shapes[kX], r_shape_);
+    const Sizes z = Sizes::of(params_, args.input_shapes[kX], w_shape_, r_shape_);
     const Space space = Space::of(z);
     auto* at = static_cast<std::byte*>(args.workspace);
     const auto take = [&]<class T>(T*& part, size_t bytes) { part = reinterpret_cast<T*>(at), at += bytes; };
@@ -292,7 +293,7 @@ class RecurrentKernel final : public Kernel {
   }
 
   RecurrentParams params_;
-  Shape r_shape_;
+  Shape w_shape_, r_shape_;
   const float* weights_;
   const FloatKernels& kernels_;
   const RowKernels& rows_;
@@ -347,7 +348,7 @@ class RecurrentTactic final : public Tactic {
   }
 
  private:
-  static Sizes sizes(const Problem& problem) { return Sizes::of(params_of(problem), problem.inputs[kX].max_shape, problem.inputs[kR].type.shape); }
+  static Sizes sizes(const Problem& problem) { return Sizes::of(params_of(problem), problem.inputs[kX].max_shape, problem.inputs[kW].type.shape, problem.inputs[kR].type.shape); }
   static int64_t floats(const Problem& problem) {
     const Sizes z = sizes(problem);
     return z.directions * Packed::of(params_of(problem), z).all();
